@@ -1,0 +1,1 @@
+"""What two ShoppingX services must agree on. No business rule lives here."""

@@ -1,0 +1,78 @@
+"""Progress of one turn, for whoever watches it: a capped stream of its own that expires within minutes.
+
+It is the only place in Redis with user text. Nothing depends on it: writing is best effort, and a reader that
+finds a gap asks the memory service.
+"""
+
+import json
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from common.logs import get_logger
+from common.streams.names import progress_stream
+
+PROGRESS_MAXLEN = 4_000
+PROGRESS_TTL_SECONDS = 600
+
+_log = get_logger(__name__)
+
+# One script, so that no crash between the two leaves user text without an expiry.
+_APPEND = """
+local id = redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[1], '*', 'event', ARGV[3], 'data', ARGV[4])
+redis.call('EXPIRE', KEYS[1], ARGV[2])
+return id
+"""
+
+
+class ProgressEvent(StrEnum):
+    """The table of design section 12. `turn.snapshot` is made by the gateway and never stored."""
+
+    TURN_STARTED = "turn.started"
+    PLAN = "plan"
+    TOOL_STARTED = "tool.started"
+    TOOL_FINISHED = "tool.finished"
+    TEXT_DELTA = "text.delta"
+    ITEMS = "items"
+    ORDER_CARD = "order.card"
+    MEMORY_SAVED = "memory.saved"
+    TURN_SNAPSHOT = "turn.snapshot"
+    TURN_COMPLETED = "turn.completed"
+    TURN_FAILED = "turn.failed"
+    TURN_CANCELLED = "turn.cancelled"
+    MEMORY_UPDATED = "memory.updated"
+
+    @property
+    def ends_answer(self) -> bool:
+        return self in (
+            ProgressEvent.TURN_COMPLETED,
+            ProgressEvent.TURN_FAILED,
+            ProgressEvent.TURN_CANCELLED,
+        )
+
+
+class ProgressWriter:
+    """Writes the progress of one attempt. `n` counts from 1 without gaps, also over events that were lost.
+
+    A writer without an attempt (the curator) writes events that stand outside this counting.
+    """
+
+    def __init__(self, redis: Redis, turn_id: UUID, attempt: int | None = None) -> None:
+        self._redis = redis
+        self._stream = progress_stream(turn_id)
+        self._attempt = attempt
+        self._n = 0
+
+    async def emit(self, event: ProgressEvent, data: dict[str, Any]) -> None:
+        self._n += 1
+        counted = {} if self._attempt is None else {"attempt": self._attempt, "n": self._n}
+        body = json.dumps({**counted, **data}, ensure_ascii=False, separators=(",", ":"))
+        try:
+            await self._redis.eval(
+                _APPEND, 1, self._stream, str(PROGRESS_MAXLEN), str(PROGRESS_TTL_SECONDS), event, body
+            )
+        except (RedisError, OSError) as error:
+            _log.warning("progress.not_written", progress_event=event, error=error)

@@ -1,0 +1,100 @@
+"""What every FastAPI service does at its edge: problem+json for all errors, and a limit on bodies.
+
+Needs the extra `web`.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from common.logs import get_logger
+from common.problems import PROBLEM_JSON, Problem, ProblemCode, ProblemError
+
+_log = get_logger(__name__)
+
+_CODES_BY_STATUS = {
+    401: ProblemCode.UNAUTHENTICATED,
+    403: ProblemCode.FORBIDDEN,
+    404: ProblemCode.NOT_FOUND,
+    405: ProblemCode.METHOD_NOT_ALLOWED,
+    413: ProblemCode.BODY_TOO_LARGE,
+    415: ProblemCode.UNSUPPORTED_MEDIA_TYPE,
+    429: ProblemCode.TOO_MANY_REQUESTS,
+    503: ProblemCode.UNAVAILABLE,
+}
+
+
+def problem_response(problem: Problem, retry_after: int | None = None) -> Response:
+    headers = {"Retry-After": str(retry_after)} if retry_after is not None else None
+    return Response(
+        problem.model_dump_json(exclude_none=True),
+        status_code=problem.status,
+        media_type=PROBLEM_JSON,
+        headers=headers,
+    )
+
+
+def install_problem_handlers(app: FastAPI) -> None:
+    @app.exception_handler(ProblemError)
+    async def on_problem(_: Request, error: ProblemError) -> Response:
+        return problem_response(error.problem, error.retry_after)
+
+    @app.exception_handler(RequestValidationError)
+    async def on_invalid(_: Request, error: RequestValidationError) -> Response:
+        return problem_response(Problem.of(ProblemCode.INVALID_REQUEST, errors=_without_input(error)))
+
+    @app.exception_handler(HTTPException)
+    async def on_http(_: Request, error: HTTPException) -> Response:
+        code = _CODES_BY_STATUS.get(error.status_code, ProblemCode.INVALID_REQUEST)
+        problem = Problem.of(code)
+        return problem_response(problem.model_copy(update={"status": error.status_code}))
+
+    @app.middleware("http")
+    async def on_bug(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
+        try:
+            return await call_next(request)
+        except Exception as error:  # noqa: BLE001 - the edge: a bug becomes a clear answer and a log line
+            route = request.scope.get("route")
+            _log.error("http.bug", route=getattr(route, "path", None), method=request.method, error=error)
+            return problem_response(Problem.of(ProblemCode.INTERNAL))
+
+
+def _without_input(error: RequestValidationError) -> list[dict[str, Any]]:
+    """Where and why, never what: the rejected value may be exactly what must not spread."""
+    return [{"at": [str(part) for part in item["loc"]], "why": item["type"]} for item in error.errors()]
+
+
+class BodyLimit:
+    """Refuses request bodies over `limit` bytes, declared or streamed, before they are held in memory."""
+
+    def __init__(self, app: ASGIApp, limit: int) -> None:
+        self._app = app
+        self._limit = limit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        declared = dict(scope["headers"]).get(b"content-length", b"0")
+        if declared.isdigit() and int(declared) > self._limit:
+            await self._refuse(scope, receive, send)
+            return
+        received = 0
+
+        async def counted() -> Message:
+            nonlocal received
+            message = await receive()
+            received += len(message.get("body", b""))
+            if received > self._limit:
+                raise ProblemError(ProblemCode.BODY_TOO_LARGE, f"at most {self._limit} bytes")
+            return message
+
+        await self._app(scope, counted, send)
+
+    async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
+        problem = Problem.of(ProblemCode.BODY_TOO_LARGE, f"at most {self._limit} bytes")
+        await problem_response(problem)(scope, receive, send)
