@@ -45,4 +45,4 @@ def _exception_without_message(_: Any, __: str, event: Any) -> Any:
 
 
 def get_logger(name: str) -> Any:
-    return structlog.get_logger(logger=name)
+    return structlog.get_logger(module=name)

@@ -74,9 +74,7 @@ class Problem(BaseModel):
     @classmethod
     def of(cls, code: ProblemCode, detail: str | None = None, **extra: Any) -> "Problem":
         status, title = _STATUS_AND_TITLE[code]
-        return cls(
-            type=f"urn:shoppingx:problem:{code}", title=title, status=status, code=code, detail=detail, **extra
-        )
+        return cls(type=f"urn:shoppingx:problem:{code}", title=title, status=status, code=code, detail=detail, **extra)
 
 
 class ProblemError(Exception):

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from pydantic import AwareDatetime, Field, StringConstraints
 
-from common.memory_api.base import LeasedRequest, Message, OwnedRequest, TurnRequest
+from common.memory_api.base import LeasedRequest, Message, OwnedRequest
 from common.memory_api.facts import FactOutcome
 from common.memory_api.sessions import LogEntry, NewLogEntry
 from common.memory_api.user_data import BehaviourKind, UserSettings
@@ -215,5 +215,3 @@ class TurnView(Message):
 
 class Turns(Message):
     turns: list[TurnView]
-
-

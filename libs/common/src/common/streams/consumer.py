@@ -1,0 +1,248 @@
+"""Consuming events: what the agent and the curator share.
+
+Redis wakes, PostgreSQL remembers. A handler records its outcome with the memory service and the entry is always
+acked, whatever happened: nothing is reclaimed from Redis, because the sweeper wakes what has not moved.
+
+FastStream's subscribers die for good when their group is gone (FLUSHALL, an emptied server) and call again
+without a pause when the server refuses them. So a watch looks every second: it creates lost groups at 0, starts
+dead subscribers in process, and stops them while the server refuses.
+"""
+
+import asyncio
+import os
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from faststream import AckPolicy
+from faststream.redis import RedisBroker, StreamSub
+from pydantic import ValidationError
+from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import EqualJitterBackoff, NoBackoff
+from redis.exceptions import ReadOnlyError, RedisError, ResponseError
+
+from common.clock import Clock
+from common.events import EventAdapter, SessionClosed, TurnCompleted, TurnRequested
+from common.logs import get_logger
+from common.streams.names import EVENT_STREAM_MAXLEN, StreamGroup, stream_of
+
+_log = get_logger(__name__)
+
+AnyEvent = TurnRequested | TurnCompleted | SessionClosed
+
+BLOCK_MS = 1_000
+"""How long one read waits. An event ends the wait at once; a shutdown cancels it."""
+
+_SOCKET_TIMEOUT = 10.0  # must exceed the block
+_WATCH_INTERVAL = 1.0
+_DATA_FIELD = b"__data__"  # FastStream's field of a stream entry
+
+
+@dataclass(frozen=True)
+class Subscription:
+    """`workers` events of the group are handled at a time; a worker reads the next one when it is free."""
+
+    source: StreamGroup
+    handle: Callable[[AnyEvent], Awaitable[None]]
+    workers: int
+
+
+@dataclass
+class _Slot:
+    """One worker: a FastStream subscriber with a consumer name of its own, and whether its handler is at work."""
+
+    source: StreamGroup
+    consumer_name: str
+    subscriber: Any = None
+    busy: bool = False
+
+
+class EventConsumer:
+    """The consumers of one process. It works whatever state Redis is in, also when it is not there yet."""
+
+    def __init__(self, redis_url: str, subscriptions: Sequence[Subscription], clock: Clock) -> None:
+        self._subscriptions = subscriptions
+        self._clock = clock
+        self._broker = RedisBroker(
+            redis_url,
+            socket_timeout=_SOCKET_TIMEOUT,
+            socket_connect_timeout=2.0,
+            retry=Retry(EqualJitterBackoff(cap=1.0, base=0.05), retries=20),
+            retry_on_error=[ReadOnlyError],
+            apply_types=False,
+            logger=None,  # type: ignore[arg-type] # its messages quote entries; ours are below
+            graceful_timeout=3_600.0,  # `stop` has the budget
+        )
+        self._redis = Redis.from_url(
+            redis_url, socket_timeout=2.0, socket_connect_timeout=2.0, retry=Retry(NoBackoff(), 0)
+        )
+        self._slots = [
+            self._subscribe(subscription, number)
+            for subscription in subscriptions
+            for number in range(subscription.workers)
+        ]
+        self._watch_task: asyncio.Task[None] | None = None
+        self._stopping = False
+
+    async def start(self) -> None:
+        """Begin to consume. Returns at once; `ready` tells when all subscribers run."""
+        await self._broker.connect()
+        self._watch_task = asyncio.create_task(self._watch(), name="consumer-watch")
+
+    async def ready(self) -> bool:
+        """Whether Redis answers and every subscriber runs."""
+        if self._stopping or not all(slot.subscriber.running for slot in self._slots):
+            return False
+        try:
+            return bool(await self._redis.ping())
+        except (RedisError, OSError):
+            return False
+
+    async def publish(self, event: AnyEvent, *, within: float) -> bool:
+        """Publish, best effort: False when it took longer than `within` seconds or failed."""
+        try:
+            async with asyncio.timeout(within):
+                await self._broker.publish(
+                    event.model_dump(mode="json"), stream=stream_of(event), maxlen=EVENT_STREAM_MAXLEN
+                )
+        except (RedisError, OSError, TimeoutError) as error:
+            _log.warning("event.not_published", event_type=event.type, turn_id=str(event.turn_id), error=error)
+            return False
+        return True
+
+    async def stop(self, budget: float) -> bool:
+        """Stop reading, let running handlers end for `budget` seconds, then cancel them.
+
+        True when all ended by themselves.
+        """
+        self._stopping = True
+        if self._watch_task is not None:
+            self._watch_task.cancel()
+            await asyncio.gather(self._watch_task, return_exceptions=True)
+        drained = True
+        try:
+            async with asyncio.timeout(budget):
+                # A subscriber's stop waits for its handler and the ack.
+                await asyncio.gather(*(slot.subscriber.stop() for slot in self._slots))
+        except TimeoutError:
+            drained = False
+            for slot in self._slots:
+                for task in slot.subscriber.tasks:
+                    task.cancel()
+        await self._forget_consumers()
+        with suppress(RedisError, OSError):
+            await self._broker.stop()
+        await self._redis.aclose()
+        return drained
+
+    def _subscribe(self, subscription: Subscription, number: int) -> _Slot:
+        source = subscription.source
+        slot = _Slot(source, f"{socket.gethostname()}-{os.getpid()}-{number}")
+        slot.subscriber = self._broker.subscriber(
+            stream=StreamSub(
+                source.stream,
+                group=source.group,
+                consumer=slot.consumer_name,
+                polling_interval=BLOCK_MS,
+                max_records=1,
+            ),
+            ack_policy=AckPolicy.ACK,
+            parser=_parse_any,
+            decoder=_raw_body,
+            no_reply=True,
+        )
+
+        async def receive(body: bytes) -> None:
+            slot.busy = True
+            try:
+                await self._receive(subscription, body)
+            finally:
+                slot.busy = False
+
+        slot.subscriber(receive)
+        return slot
+
+    async def _receive(self, subscription: Subscription, body: bytes) -> None:
+        event = _parse_event(subscription.source, body)
+        if event is None:
+            return
+        try:
+            await subscription.handle(event)
+        except Exception as error:  # noqa: BLE001 - the edge: a bug must not stop the consumer
+            _log.error("event.bug", event_type=event.type, turn_id=str(event.turn_id), error=error)
+
+    async def _watch(self) -> None:
+        while True:
+            for subscription in self._subscriptions:
+                await self._look_after(subscription.source)
+            await self._clock.sleep(_WATCH_INTERVAL)
+
+    async def _look_after(self, source: StreamGroup) -> None:
+        slots = [slot for slot in self._slots if slot.source == source]
+        try:
+            await self._create_group(source)
+            for slot in slots:
+                await self._revive(slot)
+        except ResponseError as error:
+            _log.error("group.refused", stream=source.stream, group=source.group, error=error)
+            for slot in slots:
+                slot.subscriber.running = False  # reads no more; a handler at work goes on
+        except (RedisError, OSError, TimeoutError) as error:
+            _log.warning("redis.unavailable", stream=source.stream, group=source.group, error=error)
+
+    async def _revive(self, slot: _Slot) -> None:
+        if slot.subscriber.running or slot.busy:
+            return
+        await slot.subscriber.stop()
+        await slot.subscriber.start()
+        _log.info("subscriber.started", stream=slot.source.stream, consumer=slot.consumer_name)
+
+    async def _create_group(self, source: StreamGroup) -> None:
+        try:
+            await self._redis.xgroup_create(source.stream, source.group, id="0", mkstream=True)
+        except ResponseError as error:
+            if "BUSYGROUP" not in str(error):
+                raise
+        else:
+            _log.info("group.created", stream=source.stream, group=source.group)
+
+    async def _forget_consumers(self) -> None:
+        """Take this process's consumer names out of the groups, so that restarts do not pile them up.
+
+        What is still pending under them goes along; the sweeper wakes it, as for a killed process.
+        """
+        try:
+            async with asyncio.timeout(1.0):
+                for slot in self._slots:
+                    await self._redis.xgroup_delconsumer(slot.source.stream, slot.source.group, slot.consumer_name)
+        except (RedisError, OSError, TimeoutError) as error:
+            _log.warning("consumers.not_forgotten", error=error)
+
+
+def _parse_event(source: StreamGroup, body: bytes) -> AnyEvent | None:
+    """The event, or None (and a log line) when the entry is not an event of this stream."""
+    try:
+        event = EventAdapter.validate_json(body)
+    except ValidationError as error:
+        reason = error.errors(include_input=False, include_url=False, include_context=False)[0]["type"]
+        _log.warning("event.malformed", stream=source.stream, reason=reason)
+        return None
+    if stream_of(event) != source.stream:
+        _log.warning("event.malformed", stream=source.stream, reason="wrong stream")
+        return None
+    return event
+
+
+async def _parse_any(message: Any, original: Callable[[Any], Awaitable[Any]]) -> Any:
+    """FastStream's parser, for entries it cannot read too: those get a body that is no event, and are acked."""
+    try:
+        return await original(message)
+    except Exception:  # noqa: BLE001 - a foreign entry may hold any bytes; the parser promises no error type
+        return await original({**message, "data": {_DATA_FIELD: b"unreadable"}})
+
+
+async def _raw_body(message: Any) -> bytes:
+    return bytes(message.body)

@@ -1,0 +1,166 @@
+"""The internal API: every operation of the contract bound to its use case.
+
+A use case gets the caller's transaction; it is committed when the use case returns. One that must commit *and* say
+no (a discarded curation) returns its ProblemError instead of raising it.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from pydantic import ValidationError
+from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from common.clock import Clock
+from common.crash_points import CrashPoint, CrashPoints
+from common.memory_api import operations as op
+from common.memory_api.operations import Operation
+from common.problems import ProblemCode, ProblemError
+from memory.authentication import ServiceTokens
+from memory.curation.claim import claim_curation, fail_curation
+from memory.curation.ingest import ingest
+from memory.database.transactions import Database
+from memory.dispatch.invariants import check_invariants
+from memory.dispatch.operating import discard_work, list_work, redrive_work, show_work
+from memory.facts.candidates import accept_candidate, list_candidates, refuse_candidate
+from memory.facts.clearing import clear_memory
+from memory.facts.edits import delete_fact, fact_history, put_fact, restore_fact
+from memory.facts.reading import list_facts, read_facts_for_turn, recall
+from memory.facts.saving import save_fact
+from memory.sessions.sessions import create_session, end_session, get_session, list_sessions
+from memory.turns.accept import accept_turn
+from memory.turns.claim import claim_turn, release_turn, renew_lease
+from memory.turns.model_calls import session_usage
+from memory.turns.steps import append_step, finish_turn
+from memory.turns.view import cancel_turn, get_turn, session_turns
+from memory.user_data.favourites import add_favourite, list_favourites, remove_favourite
+from memory.user_data.settings import get_settings, put_settings
+
+UseCase = Callable[..., Awaitable[Any]]
+
+_IN_USER_TRANSACTION: Mapping[Operation[Any, Any], UseCase] = {
+    op.CREATE_SESSION: create_session,
+    op.GET_SESSION: get_session,
+    op.LIST_SESSIONS: list_sessions,
+    op.END_SESSION: end_session,
+    op.SESSION_TURNS: session_turns,
+    op.SESSION_USAGE: session_usage,
+    op.ACCEPT_TURN: accept_turn,
+    op.GET_TURN: get_turn,
+    op.CANCEL_TURN: cancel_turn,
+    op.CLAIM_TURN: claim_turn,
+    op.RENEW_LEASE: renew_lease,
+    op.APPEND_STEP: append_step,
+    op.FINISH_TURN: finish_turn,
+    op.RELEASE_TURN: release_turn,
+    op.SAVE_FACT: save_fact,
+    op.RECALL: recall,
+    op.LIST_FACTS: list_facts,
+    op.PUT_FACT: put_fact,
+    op.DELETE_FACT: delete_fact,
+    op.FACT_HISTORY: fact_history,
+    op.RESTORE_FACT: restore_fact,
+    op.CLEAR_MEMORY: clear_memory,
+    op.LIST_CANDIDATES: list_candidates,
+    op.ACCEPT_CANDIDATE: accept_candidate,
+    op.REFUSE_CANDIDATE: refuse_candidate,
+    op.CLAIM_CURATION: claim_curation,
+    op.INGEST: ingest,
+    op.FAIL_CURATION: fail_curation,
+    op.GET_SETTINGS: get_settings,
+    op.PUT_SETTINGS: put_settings,
+    op.LIST_FAVOURITES: list_favourites,
+    op.ADD_FAVOURITE: add_favourite,
+    op.REMOVE_FAVOURITE: remove_favourite,
+}
+
+_ON_DATABASE: Mapping[Operation[Any, Any], UseCase] = {
+    op.LIST_WORK: list_work,
+    op.SHOW_WORK: show_work,
+    op.REDRIVE_WORK: redrive_work,
+    op.DISCARD_WORK: discard_work,
+    op.CHECK_INVARIANTS: check_invariants,
+}
+
+_CRASH_AFTER_COMMIT: Mapping[Operation[Any, Any], CrashPoint] = {
+    op.ACCEPT_TURN: CrashPoint.MEMORY_ACCEPT_COMMITTED,
+    op.FINISH_TURN: CrashPoint.MEMORY_FINISH_COMMITTED,
+    op.INGEST: CrashPoint.MEMORY_INGEST_COMMITTED,
+}
+
+
+class InternalApi:
+    def __init__(self, database: Database, tokens: ServiceTokens, clock: Clock, crash_points: CrashPoints) -> None:
+        self._database = database
+        self._tokens = tokens
+        self._clock = clock
+        self._crash_points = crash_points
+
+    def router(self) -> APIRouter:
+        router = APIRouter()
+        for operation in op.all_operations():
+            router.add_api_route(
+                operation.url_path,
+                self._endpoint(operation),
+                methods=["POST"],
+                name=operation.path,
+                response_model=None,
+                openapi_extra={
+                    "requestBody": {"content": {"application/json": {"schema": operation.request.model_json_schema()}}}
+                },
+            )
+        return router
+
+    def _endpoint(self, operation: Operation[Any, Any]) -> Callable[[Request], Awaitable[Response]]:
+        use_case = self._use_case(operation)
+
+        async def endpoint(request: Request) -> Response:
+            self._tokens.admit(operation, request.headers.get("Authorization"))
+            asked = _parse(operation, await request.body())
+            try:
+                answer = await use_case(asked)
+            except (OperationalError, PoolTimeout, ConnectionError, TimeoutError) as error:
+                raise ProblemError(ProblemCode.UNAVAILABLE, retry_after=1) from error
+            except DBAPIError as error:
+                raise _translated(error) from error
+            if operation in _CRASH_AFTER_COMMIT:
+                self._crash_points.reach(_CRASH_AFTER_COMMIT[operation])
+            if isinstance(answer, ProblemError):
+                raise answer
+            return Response(answer.model_dump_json(), media_type="application/json")
+
+        return endpoint
+
+    def _use_case(self, operation: Operation[Any, Any]) -> Callable[[Any], Awaitable[Any]]:
+        if operation is op.READ_FACTS:
+            return lambda request: read_facts_for_turn(self._database, self._clock, request)
+        if operation in _ON_DATABASE:
+            on_database = _ON_DATABASE[operation]
+            return lambda request: on_database(self._database, request)
+        in_transaction = _IN_USER_TRANSACTION[operation]
+
+        async def run(request: Any) -> Any:
+            async with self._database.of_user(request.owner) as tx:
+                return await in_transaction(tx, request)
+
+        return run
+
+
+def _parse(operation: Operation[Any, Any], body: bytes) -> Any:
+    try:
+        return operation.request.model_validate_json(body)
+    except ValidationError as error:
+        where = [{"at": [str(part) for part in item["loc"]], "why": item["type"]} for item in error.errors()]
+        raise ProblemError(ProblemCode.INVALID_REQUEST, errors=where) from None
+
+
+# Deadlock, serialisation failure, lock or statement time-out, connection trouble, shutdown: asking again may help.
+_RETRYABLE_STATES = ("40001", "40P01", "55P03", "57014", "57P01", "57P02", "57P03", "53300", "25P03")
+
+
+def _translated(error: DBAPIError) -> Exception:
+    state = str(getattr(error.orig, "sqlstate", "") or "")
+    if error.connection_invalidated or state in _RETRYABLE_STATES or state.startswith("08"):
+        return ProblemError(ProblemCode.UNAVAILABLE, retry_after=1)
+    return error

@@ -1,0 +1,103 @@
+"""Composition root of the memory service: everything is built here and passed on as arguments."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
+
+from fastapi import FastAPI, Response
+from faststream.redis import RedisBroker
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+from sqlalchemy.exc import SQLAlchemyError
+
+from common.clock import Clock, SystemClock
+from common.crash_points import CrashPoints
+from common.ids import new_id
+from common.logs import get_logger
+from common.problems import Problem, ProblemCode
+from common.web import BodyLimit, install_problem_handlers, problem_response
+from memory.api import InternalApi
+from memory.authentication import ServiceTokens
+from memory.database.transactions import Database, make_engine
+from memory.dispatch.publisher import EventPublisher
+from memory.dispatch.sweeper import Sweeper
+from memory.encryption.key_store import PostgresKeyStore, read_master_key
+from memory.policy import Policy
+from memory.settings import MemorySettings
+
+_log = get_logger(__name__)
+
+_BODY_LIMIT = 4 * 1024 * 1024
+"""A step may carry several tool results; the public limit is the gateway's."""
+
+
+def build_database(settings: MemorySettings, policy: Policy, clock: Clock) -> Database:
+    user_engine = make_engine(settings.memory_database_url.get_secret_value(), settings.database_pool_size)
+    dispatch_engine = make_engine(settings.memory_dispatch_database_url.get_secret_value(), 3)
+    keys = PostgresKeyStore(user_engine, read_master_key(settings.memory_master_key_file), clock, new_id)
+    return Database(user_engine, dispatch_engine, keys, policy, clock, new_id)
+
+
+def build(settings: MemorySettings, clock: Clock | None = None) -> FastAPI:
+    clock = clock or SystemClock()
+    policy = Policy.of(settings)
+    crash_points = CrashPoints.from_environment()
+    database = build_database(settings, policy, clock)
+    redis_url = settings.redis_url.get_secret_value()
+    broker = RedisBroker(redis_url, socket_timeout=5.0, socket_connect_timeout=2.0, health_check_interval=10)
+    redis = Redis.from_url(redis_url, socket_timeout=5.0, socket_connect_timeout=2.0)
+    sweeper = Sweeper(
+        database,
+        EventPublisher(broker, redis, new_id),
+        policy,
+        clock,
+        crash_points,
+        timedelta(seconds=settings.sweep_interval_seconds),
+    )
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        _log.info("memory.starting", settings=settings.redacted())
+        sweeping = asyncio.create_task(_sweep(broker, sweeper, clock))
+        try:
+            yield
+        finally:
+            sweeping.cancel()
+            with suppress(asyncio.CancelledError):
+                await sweeping
+            await broker.stop()
+            await redis.aclose()
+            await database.close()
+
+    app = FastAPI(title="ShoppingX memory (internal)", lifespan=lifespan, docs_url=None, redoc_url=None)
+    install_problem_handlers(app)
+    app.add_middleware(BodyLimit, limit=_BODY_LIMIT)
+    app.include_router(InternalApi(database, ServiceTokens(settings.service_tokens()), clock, crash_points).router())
+
+    @app.get("/healthz")
+    async def healthz() -> dict[str, str]:
+        return {"status": "alive"}
+
+    @app.get("/readyz")
+    async def readyz() -> Response:
+        try:
+            await database.ping()
+        except (SQLAlchemyError, OSError, TimeoutError) as error:
+            _log.warning("memory.not_ready", error=error)
+            return problem_response(Problem.of(ProblemCode.UNAVAILABLE, "PostgreSQL does not answer"))
+        return Response('{"status":"ready"}', media_type="application/json")
+
+    return app
+
+
+async def _sweep(broker: RedisBroker, sweeper: Sweeper, clock: Clock) -> None:
+    """Sweep for ever. Redis may not be there yet; the memory service serves without it."""
+    while True:
+        try:
+            await broker.connect()
+            break
+        except (RedisError, OSError) as error:
+            _log.warning("redis.not_connected", error=error)
+            await clock.sleep(1.0)
+    await sweeper.run()

@@ -1,0 +1,9 @@
+"""Alembic's entry: runs on the connection that `memory.database.migrate` hands over."""
+
+from alembic import context
+
+from memory.database.schema import metadata
+
+context.configure(connection=context.config.attributes["connection"], target_metadata=metadata)
+with context.begin_transaction():
+    context.run_migrations()

@@ -1,0 +1,83 @@
+"""Publishing events about work records. Redis wakes, PostgreSQL remembers: a lost event is published again."""
+
+from datetime import datetime
+from typing import Any
+
+from faststream.redis import RedisBroker
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+from sqlalchemy import Row
+
+from common.events import Cause, SessionClosed, TurnCompleted, TurnRequested
+from common.ids import IdFactory
+from common.logs import get_logger
+from common.memory_api.dispatch import WorkKind
+from common.streams.names import (
+    AGENT_GROUP,
+    CURATOR_GROUP,
+    EVENT_STREAM_MAXLEN,
+    SESSION_GROUP,
+    StreamGroup,
+    stream_of,
+)
+
+_log = get_logger(__name__)
+
+GROUP_OF_KIND: dict[WorkKind, StreamGroup] = {
+    WorkKind.TURN: AGENT_GROUP,
+    WorkKind.CURATE_TURN: CURATOR_GROUP,
+    WorkKind.CLOSE_SESSION: SESSION_GROUP,
+}
+
+
+class EventPublisher:
+    def __init__(self, broker: RedisBroker, redis: Redis, new_id: IdFactory) -> None:
+        self._broker = broker
+        self._redis = redis
+        self._new_id = new_id
+
+    async def publish(self, record: Row[Any], cause: Cause, now: datetime) -> bool:
+        """Publish the event that wakes the record's worker; False where Redis did not take it."""
+        event = self._event(record, cause, now)
+        try:
+            await self._broker.publish(event, stream=stream_of(event), maxlen=EVENT_STREAM_MAXLEN)
+        except (RedisError, OSError) as error:
+            _log.warning("event.not_published", type=event.type, error=error)
+            return False
+        return True
+
+    async def is_lagging(self, kind: WorkKind) -> bool:
+        """Whether the group still has events to read; publishing again would only lengthen its queue.
+
+        A stream or group that Redis has lost does not lag: what it held must be published again.
+        """
+        wanted = GROUP_OF_KIND[kind]
+        try:
+            groups = await self._redis.xinfo_groups(wanted.stream)
+        except (RedisError, OSError):
+            return False
+        found = next((group for group in groups if _name(group) == wanted.group), None)
+        return bool(found and found.get("lag"))
+
+    def _event(self, record: Row[Any], cause: Cause, now: datetime) -> TurnRequested | TurnCompleted | SessionClosed:
+        shared: dict[str, Any] = {
+            "event_id": self._new_id(),
+            "tenant_id": record.tenant_id,
+            "user_id": record.user_id,
+            "session_id": record.session_id,
+            "seq": record.seq,
+            "purge_generation": record.purge_generation,
+            "occurred_at": now,
+            "cause": cause,
+            "run": record.run,
+        }
+        if record.kind == WorkKind.TURN:
+            return TurnRequested(turn_id=record.subject_id, **shared)
+        if record.kind == WorkKind.CURATE_TURN:
+            return TurnCompleted(turn_id=record.subject_id, **shared)
+        return SessionClosed(**shared)
+
+
+def _name(group: dict[str, Any]) -> str:
+    name = group["name"]
+    return name.decode() if isinstance(name, bytes) else str(name)

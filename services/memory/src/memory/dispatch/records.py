@@ -1,0 +1,147 @@
+"""Work records: one row for everything that must happen. PostgreSQL is the only recovery there is."""
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Row, and_, insert, select, update
+from sqlalchemy.sql.elements import ColumnElement
+
+from common.memory_api.dispatch import WorkKind, WorkState
+from common.problems import ProblemCode, ProblemError
+from memory.database.schema import dispatch
+from memory.database.transactions import UserTransaction
+from memory.users import own
+
+Record = Row[Any]
+
+
+def _is(tx: UserTransaction, kind: WorkKind, subject_id: UUID, run: int) -> ColumnElement[bool]:
+    return and_(own(dispatch, tx), dispatch.c.kind == kind, dispatch.c.subject_id == subject_id, dispatch.c.run == run)
+
+
+async def add_work(
+    tx: UserTransaction,
+    kind: WorkKind,
+    subject_id: UUID,
+    *,
+    session_id: UUID,
+    seq: int,
+    generation: int,
+    run: int = 0,
+) -> None:
+    """Record that something must happen. The live publish follows; the sweeper waits for it a little."""
+    await tx.connection.execute(
+        insert(dispatch).values(
+            **tx.key,
+            kind=kind,
+            subject_id=subject_id,
+            run=run,
+            session_id=session_id,
+            seq=seq,
+            purge_generation=generation,
+            next_attempt_at=tx.now,
+            publish_after=tx.now + tx.policy.publish_grace,
+            created_at=tx.now,
+        )
+    )
+
+
+async def lock_work(tx: UserTransaction, kind: WorkKind, subject_id: UUID, run: int = 0) -> Record:
+    found = select(dispatch).where(_is(tx, kind, subject_id, run)).with_for_update()
+    record = (await tx.connection.execute(found)).one_or_none()
+    if record is None:
+        raise ProblemError(ProblemCode.NOT_FOUND)
+    return record
+
+
+def holds_lease(record: Record, token: UUID) -> bool:
+    """Only equality of the token decides who may write, never the time: clocks order nothing."""
+    return bool(record.state == WorkState.LEASED and record.lease_token == token)
+
+
+def must_hold_lease(record: Record, token: UUID) -> None:
+    if not holds_lease(record, token):
+        raise ProblemError(ProblemCode.LEASE_LOST)
+
+
+async def take_lease(tx: UserTransaction, record: Record, token: UUID, *, deadline: timedelta | None = None) -> int:
+    """Lease a due record and count the attempt; returns its number. Repeating it with the same token is the same
+    claim."""
+    if holds_lease(record, token):
+        return int(record.attempts)
+    if record.state == WorkState.LEASED:
+        raise ProblemError(ProblemCode.LEASE_HELD)
+    if record.state != WorkState.PENDING:
+        raise ProblemError(ProblemCode.ALREADY_DONE)
+    if record.next_attempt_at > tx.now or record.attempts >= tx.policy.max_attempts:
+        raise ProblemError(ProblemCode.NOT_DUE)
+    changes: dict[str, Any] = {
+        "state": WorkState.LEASED,
+        "attempts": record.attempts + 1,
+        "lease_token": token,
+        "lease_until": tx.now + tx.policy.lease,
+        "error_code": None,
+    }
+    if deadline is not None and record.deadline_at is None:
+        changes["deadline_at"] = tx.now + deadline
+    await _change(tx, record, **changes)
+    return int(record.attempts) + 1
+
+
+async def renew(tx: UserTransaction, record: Record, token: UUID) -> None:
+    must_hold_lease(record, token)
+    await _change(tx, record, lease_until=tx.now + tx.policy.lease)
+
+
+async def close(
+    tx: UserTransaction, record: Record, state: WorkState = WorkState.DONE, error_code: str | None = None
+) -> None:
+    """End a record. Its lease token stays, so that the same worker's repeated finish is recognised."""
+    await _change(tx, record, state=state, error_code=error_code, finished_at=tx.now)
+
+
+async def hand_back(
+    tx: UserTransaction,
+    record: Record,
+    *,
+    spend_attempt: bool,
+    error_code: str | None = None,
+    pause: timedelta | None = None,
+) -> None:
+    """Make a leased record due again. Waiting is not failing: a dependency that is down spends no attempt."""
+    attempts = record.attempts if spend_attempt else max(0, record.attempts - 1)
+    wait = tx.policy.pause_after(record.attempts) if pause is None else pause
+    await _change(
+        tx,
+        record,
+        state=WorkState.PENDING,
+        attempts=attempts,
+        lease_token=None,
+        lease_until=None,
+        next_attempt_at=tx.now + wait,
+        publish_after=tx.now + wait,
+        error_code=error_code,
+    )
+
+
+async def reopen(tx: UserTransaction, record: Record) -> None:
+    """Give a dead record a new set of attempts."""
+    await _change(
+        tx,
+        record,
+        state=WorkState.PENDING,
+        attempts=0,
+        lease_token=None,
+        lease_until=None,
+        deadline_at=None,
+        next_attempt_at=tx.now,
+        publish_after=tx.now,
+        error_code=None,
+        finished_at=None,
+    )
+
+
+async def _change(tx: UserTransaction, record: Record, **values: Any) -> None:
+    where = _is(tx, WorkKind(record.kind), record.subject_id, record.run)
+    await tx.connection.execute(update(dispatch).where(where).values(**values))

@@ -1,0 +1,172 @@
+"""The sweeper: what has not moved is woken again, what lost its worker is released, what keeps failing is ended.
+
+Several replicas may sweep at once: rows are taken with SKIP LOCKED and marked before anything is published.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import Row, and_, case, or_, select, update
+from sqlalchemy.exc import SQLAlchemyError
+
+from common.clock import Clock
+from common.crash_points import CrashPoint, CrashPoints
+from common.events import Cause
+from common.logs import get_logger
+from common.memory_api.base import Owner
+from common.memory_api.dispatch import WorkKind, WorkState
+from common.memory_api.turns import FailureCode, TurnStatus
+from memory.database.schema import dispatch
+from memory.database.transactions import Database, UserTransaction
+from memory.dispatch.publisher import GROUP_OF_KIND, EventPublisher
+from memory.dispatch.records import close, lock_work
+from memory.policy import Policy
+from memory.sessions.log import lock_session
+from memory.turns.ending import give_up
+from memory.turns.rows import find_turn
+
+_log = get_logger(__name__)
+
+_BATCH = 200
+
+
+class Sweeper:
+    def __init__(
+        self,
+        database: Database,
+        publisher: EventPublisher,
+        policy: Policy,
+        clock: Clock,
+        crash_points: CrashPoints,
+        interval: timedelta,
+    ) -> None:
+        self._database = database
+        self._publisher = publisher
+        self._policy = policy
+        self._clock = clock
+        self._crash_points = crash_points
+        self._interval = interval.total_seconds()
+
+    async def run(self) -> None:
+        while True:
+            try:
+                await self.sweep()
+            except asyncio.CancelledError:
+                raise
+            except Exception as error:  # noqa: BLE001 - the edge: a failed sweep is tried again at the next beat
+                _log.error("sweep.failed", error=error)
+            await self._clock.sleep(self._interval)
+
+    async def sweep(self) -> None:
+        """One round: end what is past help, release expired leases, wake what is due."""
+        await self._end_hopeless()
+        await self._release_expired()
+        for kind in GROUP_OF_KIND:
+            if not await self._publisher.is_lagging(kind):
+                await self._wake(kind)
+
+    async def _wake(self, kind: WorkKind) -> None:
+        now = self._clock.now()
+        due = (
+            select(dispatch.c.tenant_id, dispatch.c.user_id, dispatch.c.kind, dispatch.c.subject_id, dispatch.c.run)
+            .where(
+                dispatch.c.state == WorkState.PENDING,
+                dispatch.c.kind == kind,
+                dispatch.c.attempts < self._policy.max_attempts,
+                dispatch.c.next_attempt_at <= now,
+                dispatch.c.publish_after <= now,
+            )
+            .order_by(dispatch.c.next_attempt_at)
+            .limit(_BATCH)
+            .with_for_update(skip_locked=True)
+            .cte("due")
+        )
+        marked = (
+            update(dispatch)
+            .where(_same_record(due))
+            .values(publish_after=now + self._policy.republish)
+            .returning(dispatch)
+        )
+        async with self._database.of_dispatch() as connection:
+            records = (await connection.execute(marked)).all()
+        if records:
+            self._crash_points.reach(CrashPoint.MEMORY_SWEEP_MARKED)
+        for record in sorted(records, key=lambda each: (each.tenant_id, each.user_id, each.seq)):
+            await self._publisher.publish(record, Cause.SWEEP, now)
+
+    async def _release_expired(self) -> None:
+        now = self._clock.now()
+        pause = case(
+            *((dispatch.c.attempts == n, self._policy.pause_after(n)) for n in range(1, self._policy.max_attempts)),
+            else_=self._policy.longest_backoff,
+        )
+        released = (
+            update(dispatch)
+            .where(
+                dispatch.c.state == WorkState.LEASED,
+                dispatch.c.lease_until < now,
+                dispatch.c.attempts < self._policy.max_attempts,
+            )
+            .values(
+                state=WorkState.PENDING,
+                lease_token=None,
+                lease_until=None,
+                next_attempt_at=now + pause,
+                publish_after=now + pause,
+                error_code="lease-expired",
+            )
+            .returning(dispatch.c.subject_id, dispatch.c.kind, dispatch.c.attempts)
+        )
+        async with self._database.of_dispatch() as connection:
+            for row in await connection.execute(released):
+                _log.info("work.released", kind=row.kind, subject_id=str(row.subject_id), attempts=row.attempts)
+
+    async def _end_hopeless(self) -> None:
+        """End work that is out of attempts, and turns whose deadline passed while no agent held them."""
+        for record in await self._hopeless():
+            owner = Owner(tenant_id=record.tenant_id, user_id=record.user_id)
+            try:
+                async with self._database.of_user(owner) as tx:
+                    await self._end(tx, record)
+            except SQLAlchemyError as error:
+                _log.warning("work.not_ended", subject_id=str(record.subject_id), error=error)
+
+    async def _hopeless(self) -> Sequence[Row[Any]]:
+        now = self._clock.now()
+        idle = or_(
+            dispatch.c.state == WorkState.PENDING,
+            and_(dispatch.c.state == WorkState.LEASED, dispatch.c.lease_until < now),
+        )
+        spent = dispatch.c.attempts >= self._policy.max_attempts
+        late = and_(dispatch.c.kind == WorkKind.TURN, dispatch.c.deadline_at < now)
+        async with self._database.of_dispatch() as connection:
+            return (await connection.execute(select(dispatch).where(idle, or_(spent, late)).limit(_BATCH))).all()
+
+    async def _end(self, tx: UserTransaction, found: Row[Any]) -> None:
+        kind = WorkKind(found.kind)
+        turn = None
+        if kind is WorkKind.TURN:
+            await lock_session(tx, found.session_id)
+            turn = await find_turn(tx, found.subject_id, lock=True)
+        record = await lock_work(tx, kind, found.subject_id, found.run)
+        if (record.state, record.lease_token, record.attempts) != (found.state, found.lease_token, found.attempts):
+            return  # it has moved since
+        spent = record.attempts >= self._policy.max_attempts
+        failure = FailureCode.ATTEMPTS_EXHAUSTED if spent else FailureCode.DEADLINE
+        if turn is None:
+            await close(tx, record, WorkState.DEAD, record.error_code or failure)
+        elif TurnStatus(turn.status).open:
+            await give_up(tx, turn, record, failure, WorkState.DEAD)
+        _log.warning("work.dead", kind=kind, subject_id=str(record.subject_id), attempts=record.attempts)
+
+
+def _same_record(due: Any) -> Any:
+    return and_(
+        dispatch.c.tenant_id == due.c.tenant_id,
+        dispatch.c.user_id == due.c.user_id,
+        dispatch.c.kind == due.c.kind,
+        dispatch.c.subject_id == due.c.subject_id,
+        dispatch.c.run == due.c.run,
+    )

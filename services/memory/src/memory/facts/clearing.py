@@ -1,0 +1,43 @@
+"""Clear: all memory and its copies, in one transaction (design section 7).
+
+The generation goes up, so everything that began before (a queued event, a model call in flight, a replay) is
+refused when it comes to write. What still runs ends now, with a fixed answer, and the user's sessions end with it.
+"""
+
+from sqlalchemy import Table, delete, select
+
+from common.memory_api.base import OwnedRequest
+from common.memory_api.facts import Cleared
+from common.memory_api.turns import FailureCode
+from memory.database.schema import (
+    curation_outcomes,
+    memory_candidates,
+    memory_facts,
+    sessions,
+    tool_effects,
+)
+from memory.database.transactions import UserTransaction
+from memory.facts.tombstones import forget_tombstones
+from memory.sessions.log import erase_memory_entries
+from memory.sessions.sessions import mark_ended
+from memory.turns.ending import end_open_turns
+from memory.users import lock_user, own, raise_purge_generation
+
+
+async def clear_memory(tx: UserTransaction, _: OwnedRequest) -> Cleared:
+    await lock_user(tx)
+    generation = await raise_purge_generation(tx)
+    open_sessions = select(sessions.c.session_id).where(own(sessions, tx), sessions.c.state == "open")
+    session_ids = (await tx.connection.execute(open_sessions.order_by(sessions.c.session_id))).scalars().all()
+    turns_ended = await end_open_turns(tx, FailureCode.MEMORY_CLEARED)
+    await mark_ended(tx, session_ids, reason="memory-cleared")
+    await erase_memory_entries(tx)
+    facts = await _delete_all(tx, memory_facts)  # versions, evidence and uses go with the facts
+    for table in (memory_candidates, curation_outcomes, tool_effects):
+        await _delete_all(tx, table)
+    await forget_tombstones(tx)
+    return Cleared(purge_generation=generation, facts=facts, sessions_ended=len(session_ids), turns_ended=turns_ended)
+
+
+async def _delete_all(tx: UserTransaction, table: Table) -> int:
+    return (await tx.connection.execute(delete(table).where(own(table, tx)))).rowcount

@@ -1,0 +1,66 @@
+"""Reading facts for a turn, and recalling more of them on the model's wish."""
+
+from sqlalchemy import select
+
+from common.clock import Clock
+from common.memory_api.dispatch import WorkKind, WorkState
+from common.memory_api.facts import RECALL_MAX_ENTRIES, Facts, ListFacts, ReadFacts, Recall, Recalled
+from common.text import normalise
+from memory.database.schema import dispatch, turns
+from memory.database.transactions import Database, UserTransaction
+from memory.facts.rows import match_facts, read_facts
+from memory.user_data.behaviour import recent_behaviour
+from memory.users import own
+
+_POLL_SECONDS = 0.02
+
+
+async def read_facts_for_turn(database: Database, clock: Clock, request: ReadFacts) -> Facts:
+    """The facts as of now, after the curation of the user's turn before; waits for it at most 1.5 s, and not at
+    all once it has failed (read your writes, S3 section 4)."""
+    until: float | None = None
+    while True:
+        async with database.of_user(request.owner) as tx:
+            if not tx.policy.memory_enabled:
+                return Facts(facts=[])
+            until = clock.monotonic() + tx.policy.curation_wait.total_seconds() if until is None else until
+            if clock.monotonic() >= until or not await _curation_is_coming(tx, request):
+                return Facts(facts=await read_facts(tx))
+        await clock.sleep(_POLL_SECONDS)
+
+
+async def list_facts(tx: UserTransaction, request: ListFacts) -> Facts:
+    return Facts(facts=await read_facts(tx, request.category))
+
+
+async def recall(tx: UserTransaction, request: Recall) -> Recalled:
+    """Facts and behaviour that contain the topic, newest first; an empty topic matches all."""
+    if not tx.policy.memory_enabled:
+        return Recalled(facts=[], behaviour=[])
+    wanted = normalise(request.topic)
+    history = await recent_behaviour(tx, per_kind=RECALL_MAX_ENTRIES)
+    return Recalled(
+        facts=match_facts(await read_facts(tx), request.topic, RECALL_MAX_ENTRIES),
+        behaviour=[f"{entry.kind}: {entry.text}" for entry in history if wanted in normalise(entry.text)][
+            :RECALL_MAX_ENTRIES
+        ],
+    )
+
+
+async def _curation_is_coming(tx: UserTransaction, request: ReadFacts) -> bool:
+    """Whether the newest earlier turn of this user still waits for its first curation attempt to end."""
+    if request.turn_id is None:
+        return False
+    seq = await tx.connection.scalar(select(turns.c.seq).where(own(turns, tx), turns.c.turn_id == request.turn_id))
+    if seq is None:
+        return False
+    before = (
+        select(dispatch.c.state, dispatch.c.attempts, dispatch.c.error_code)
+        .where(own(dispatch, tx), dispatch.c.kind == WorkKind.CURATE_TURN, dispatch.c.run == 0, dispatch.c.seq < seq)
+        .order_by(dispatch.c.seq.desc())
+        .limit(1)
+    )
+    record = (await tx.connection.execute(before)).one_or_none()
+    if record is None or record.state not in (WorkState.PENDING, WorkState.LEASED):
+        return False
+    return record.error_code is None and record.attempts <= 1

@@ -1,0 +1,63 @@
+"""`save_memory`: the model's explicit write, under the turn's lease and once per (turn, call id)."""
+
+from sqlalchemy import insert, select
+
+from common.memory_api.dispatch import WorkKind
+from common.memory_api.facts import FactAction, FactOutcome, FactSource, SaveFact
+from memory.database.schema import tool_effects
+from memory.database.transactions import UserTransaction
+from memory.dispatch.records import lock_work, must_hold_lease
+from memory.facts.gate import ValidFact
+from memory.facts.rows import Writer
+from memory.facts.writing import outcome, through_gate, write_fact
+from memory.turns.rows import TurnRow, find_turn
+from memory.users import lock_user, own
+
+MEMORY_DISABLED = "memory-disabled"
+
+
+async def save_fact(tx: UserTransaction, request: SaveFact) -> FactOutcome:
+    await lock_user(tx)
+    turn = await find_turn(tx, request.turn_id, lock=True)
+    must_hold_lease(await lock_work(tx, WorkKind.TURN, request.turn_id), request.lease_token)
+    checked = through_gate(request.proposed)
+    done = await _done_before(tx, request, checked)
+    if done is not None:
+        return done
+    result = await _save(tx, checked, turn)
+    await tx.connection.execute(
+        insert(tool_effects).values(
+            **tx.key,
+            turn_id=request.turn_id,
+            call_id=request.call_id,
+            action=result.action,
+            fact_key=result.key,
+            rule=result.rule,
+            created_at=tx.now,
+        )
+    )
+    return result
+
+
+async def _save(tx: UserTransaction, checked: ValidFact | FactOutcome, turn: TurnRow) -> FactOutcome:
+    if not tx.policy.memory_enabled:
+        return FactOutcome(key=None, action=FactAction.REFUSED, rule=MEMORY_DISABLED)
+    if isinstance(checked, FactOutcome):
+        return checked
+    writer = Writer(FactSource.SAVE_MEMORY, seq=turn.seq, session_id=turn.session_id, turn_id=turn.turn_id)
+    return await write_fact(tx, checked, writer)
+
+
+async def _done_before(tx: UserTransaction, request: SaveFact, checked: ValidFact | FactOutcome) -> FactOutcome | None:
+    """The outcome of the same call in an earlier attempt; the value is the request's own."""
+    query = select(tool_effects).where(
+        own(tool_effects, tx),
+        tool_effects.c.turn_id == request.turn_id,
+        tool_effects.c.call_id == request.call_id,
+    )
+    row = (await tx.connection.execute(query)).one_or_none()
+    if row is None:
+        return None
+    if isinstance(checked, ValidFact) and row.fact_key == checked.key:
+        return outcome(checked, FactAction(row.action))
+    return FactOutcome(key=row.fact_key, action=FactAction(row.action), rule=row.rule)

@@ -1,0 +1,58 @@
+"""What the user deleted or refused. Every writer compares its seq with these marks, so nothing older brings it back.
+
+A mark holds the key and a keyed hash of the value: the same value under another key is stopped too, and the value
+itself is gone.
+"""
+
+from collections.abc import Iterable
+from typing import Literal
+
+from sqlalchemy import delete, func, or_, select
+from sqlalchemy.dialects.postgresql import insert
+
+from memory.database.schema import memory_tombstones
+from memory.database.transactions import UserTransaction
+from memory.users import own
+
+
+async def bury(
+    tx: UserTransaction, fact_key: str, values: Iterable[str], seq: int, reason: Literal["deleted", "refused"]
+) -> None:
+    """Mark key and values with the seq of the user's word; the caller holds the user's lock."""
+    rows = [
+        {
+            **tx.key,
+            "fact_key": fact_key,
+            "fingerprint": fingerprint,
+            "seq": seq,
+            "reason": reason,
+            "created_at": tx.now,
+        }
+        for fingerprint in sorted({tx.cipher.fingerprint(value) for value in values} | {b""})
+    ]
+    marked = insert(memory_tombstones)
+    await tx.connection.execute(
+        marked.on_conflict_do_update(
+            constraint="memory_tombstones_pkey",
+            set_={"seq": marked.excluded.seq, "reason": marked.excluded.reason},
+        ),
+        rows,
+    )
+
+
+async def buried(tx: UserTransaction, fact_key: str, value: str, seq: int) -> bool:
+    """Whether a write of this seq meets a mark that is not older."""
+    newest = select(func.max(memory_tombstones.c.seq)).where(
+        own(memory_tombstones, tx),
+        or_(
+            memory_tombstones.c.fact_key == fact_key,
+            memory_tombstones.c.fingerprint == tx.cipher.fingerprint(value),
+        ),
+    )
+    mark = await tx.connection.scalar(newest)
+    return mark is not None and mark >= seq
+
+
+async def forget_tombstones(tx: UserTransaction) -> None:
+    """After a clear the generation keeps out everything older; keys and hashes are memory too and go."""
+    await tx.connection.execute(delete(memory_tombstones).where(own(memory_tombstones, tx)))

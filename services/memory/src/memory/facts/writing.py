@@ -1,0 +1,44 @@
+"""Writing one proposed fact: gate, then the user's newer word, then the table."""
+
+from common.memory_api.facts import Fact, FactAction, FactOutcome, FactSource, MemoryCategory, ProposedFact
+from common.problems import ProblemCode, ProblemError
+from memory.database.transactions import UserTransaction
+from memory.facts.gate import REFUSAL_MESSAGE, FactRefusal, ValidFact, validate_fact
+from memory.facts.rows import Writer, read_fact, upsert_facts
+from memory.facts.tombstones import buried
+from memory.users import next_seq
+
+
+def through_gate(proposed: ProposedFact) -> ValidFact | FactOutcome:
+    checked = validate_fact(proposed.key, proposed.value, proposed.category)
+    if isinstance(checked, FactRefusal):
+        return FactOutcome(key=checked.key, action=FactAction.REFUSED, rule=checked.rule)
+    return checked
+
+
+async def write_fact(tx: UserTransaction, fact: ValidFact, writer: Writer) -> FactOutcome:
+    """Write a fact that has passed the gate; the caller holds the user's lock."""
+    if await buried(tx, fact.key, fact.value, writer.seq):
+        return outcome(fact, FactAction.DELETED_BY_USER)
+    return outcome(fact, await upsert_facts(tx, fact, writer))
+
+
+async def write_for_user(tx: UserTransaction, proposed: ProposedFact) -> Fact:
+    """Write on the user's own word, which is newer than everything; the caller holds the user's lock."""
+    checked = through_gate(proposed)
+    if isinstance(checked, FactOutcome):
+        raise ProblemError(ProblemCode.FACT_REFUSED, REFUSAL_MESSAGE, rule=checked.rule, key=checked.key)
+    written = await write_fact(tx, checked, Writer(FactSource.USER, seq=await next_seq(tx)))
+    fact = await read_fact(tx, checked.key)
+    if fact is None or written.action is FactAction.OUTDATED:
+        raise ProblemError(ProblemCode.FACT_OUTDATED)
+    return fact
+
+
+def outcome(fact: ValidFact, action: FactAction) -> FactOutcome:
+    return FactOutcome(
+        key=fact.key,
+        action=action,
+        category=MemoryCategory(fact.category),
+        value=fact.value if action.remembered else None,
+    )

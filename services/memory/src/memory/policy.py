@@ -1,0 +1,39 @@
+"""The numbers a use case works by, taken from the settings once."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from memory.settings import MemorySettings
+
+
+@dataclass(frozen=True)
+class Policy:
+    memory_enabled: bool = True
+    lease: timedelta = timedelta(seconds=15)
+    deadline: timedelta = timedelta(seconds=120)
+    publish_grace: timedelta = timedelta(seconds=5)
+    republish: timedelta = timedelta(seconds=60)
+    max_attempts: int = 5
+    backoff: timedelta = timedelta(seconds=2)
+    longest_backoff: timedelta = timedelta(seconds=60)
+    curation_wait: timedelta = timedelta(seconds=1.5)
+
+    @classmethod
+    def of(cls, settings: MemorySettings) -> "Policy":
+        return cls(
+            memory_enabled=settings.enable_memory,
+            lease=timedelta(seconds=settings.lease_seconds),
+            deadline=timedelta(seconds=settings.turn_deadline_seconds),
+            publish_grace=timedelta(seconds=settings.publish_grace_seconds),
+            republish=timedelta(seconds=settings.republish_seconds),
+            max_attempts=settings.max_attempts,
+            backoff=timedelta(seconds=settings.backoff_seconds),
+            curation_wait=timedelta(seconds=settings.curation_wait_seconds),
+        )
+
+    def pause_after(self, attempts: int) -> timedelta:
+        """Pause before the next attempt: none after the first (a killed worker), then doubling."""
+        if attempts <= 1:
+            return timedelta(0)
+        doublings = min(attempts - 2, 10)
+        return min(self.backoff * float(1 << doublings), self.longest_backoff)

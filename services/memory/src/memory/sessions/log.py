@@ -1,0 +1,130 @@
+"""The session log: append only. What was sent to a model is stored as the exact JSON text that was sent."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from sqlalchemy import ARRAY, Uuid, bindparam, cast, insert, select, update
+
+from common.memory_api.sessions import EntryKind, Layer, LogEntry, NewLogEntry
+from common.problems import ProblemCode, ProblemError
+from memory.database.schema import session_log, sessions
+from memory.database.transactions import UserTransaction
+from memory.encryption.cipher import Place
+from memory.users import own
+
+_PAYLOAD = "session_log.payload"
+
+ERASED_PAYLOAD = '{"role":"system","content":"[cleared by the user]"}'
+"""What stands in place of an entry that held memory once the user has cleared it."""
+
+
+async def lock_session(tx: UserTransaction, session_id: UUID) -> int:
+    """Lock the session and return its head, the position of its last entry."""
+    found = select(sessions.c.head).where(own(sessions, tx), sessions.c.session_id == session_id).with_for_update()
+    head = (await tx.connection.execute(found)).scalar_one_or_none()
+    if head is None:
+        raise ProblemError(ProblemCode.NOT_FOUND)
+    return int(head)
+
+
+async def append(
+    tx: UserTransaction,
+    session_id: UUID,
+    turn_id: UUID,
+    attempt: int,
+    *,
+    head: int,
+    expected_head: int,
+    entries: Sequence[NewLogEntry],
+) -> int:
+    """Append entries at `expected_head` and return the new head; the caller holds the session's lock.
+
+    Repeating an append whose answer was lost finds its own entries and changes nothing.
+    """
+    if head != expected_head:
+        if await _is_repeated(tx, session_id, expected_head, head, entries):
+            return head
+        raise ProblemError(ProblemCode.HEAD_MOVED)
+    if not entries:
+        return head
+    await tx.connection.execute(
+        insert(session_log),
+        [
+            {
+                **tx.key,
+                "session_id": session_id,
+                "position": head + offset,
+                "entry_id": entry.entry_id,
+                "turn_id": turn_id,
+                "attempt": attempt,
+                "kind": entry.kind,
+                "layer": entry.layer,
+                "payload": tx.cipher.encrypt(entry.payload, Place(_PAYLOAD, entry.entry_id)),
+                "bears_memory": entry.bears_memory or bool(entry.memory_fact_ids),
+                "memory_fact_ids": entry.memory_fact_ids,
+                "created_at": tx.now,
+            }
+            for offset, entry in enumerate(entries, start=1)
+        ],
+    )
+    new_head = head + len(entries)
+    await tx.connection.execute(
+        update(sessions)
+        .where(own(sessions, tx), sessions.c.session_id == session_id)
+        .values(head=new_head, last_activity_at=tx.now)
+    )
+    return new_head
+
+
+async def read_log(tx: UserTransaction, session_id: UUID, turn_id: UUID | None = None) -> list[LogEntry]:
+    """The session's log in order, or one turn's part of it."""
+    query = select(session_log).where(own(session_log, tx), session_log.c.session_id == session_id)
+    if turn_id is not None:
+        query = query.where(session_log.c.turn_id == turn_id)
+    rows = await tx.connection.execute(query.order_by(session_log.c.position))
+    return [
+        LogEntry(
+            position=row.position,
+            entry_id=row.entry_id,
+            turn_id=row.turn_id,
+            kind=EntryKind(row.kind),
+            layer=Layer(row.layer),
+            payload=tx.cipher.decrypt(row.payload, Place(_PAYLOAD, row.entry_id)),
+            memory_fact_ids=row.memory_fact_ids,
+            bears_memory=row.bears_memory,
+        )
+        for row in rows
+    ]
+
+
+async def erase_memory_entries(tx: UserTransaction) -> None:
+    """Overwrite every log payload of the user that holds memory; positions stay, so the log keeps no gap."""
+    bearing = select(session_log.c.entry_id).where(own(session_log, tx), session_log.c.bears_memory)
+    entry_ids = (await tx.connection.execute(bearing)).scalars().all()
+    if not entry_ids:
+        return
+    statement = (
+        update(session_log)
+        .where(own(session_log, tx), session_log.c.entry_id == bindparam("of_entry"))
+        .values(payload=bindparam("erased"), memory_fact_ids=cast([], ARRAY(Uuid)))
+    )
+    await tx.connection.execute(
+        statement,
+        [
+            {"of_entry": entry_id, "erased": tx.cipher.encrypt(ERASED_PAYLOAD, Place(_PAYLOAD, entry_id))}
+            for entry_id in entry_ids
+        ],
+    )
+
+
+async def _is_repeated(
+    tx: UserTransaction, session_id: UUID, expected_head: int, head: int, entries: Sequence[NewLogEntry]
+) -> bool:
+    if not entries or head != expected_head + len(entries):
+        return False
+    stored = await tx.connection.execute(
+        select(session_log.c.entry_id)
+        .where(own(session_log, tx), session_log.c.session_id == session_id, session_log.c.position > expected_head)
+        .order_by(session_log.c.position)
+    )
+    return [row.entry_id for row in stored] == [entry.entry_id for entry in entries]

@@ -1,0 +1,78 @@
+"""Accepting a turn: once it is answered with 202, it is never lost and takes effect once."""
+
+from sqlalchemy import insert, or_, select
+
+from common.memory_api.dispatch import WorkKind
+from common.memory_api.turns import AcceptedTurn, AcceptTurn, TurnStatus
+from common.problems import ProblemCode, ProblemError
+from memory.database.schema import sessions, turns
+from memory.database.transactions import UserTransaction
+from memory.dispatch.records import add_work
+from memory.turns.rows import reference, seal_user_text
+from memory.users import lock_user, next_seq, own
+
+_RETRY_AFTER_SECONDS = 2
+
+
+async def accept_turn(tx: UserTransaction, request: AcceptTurn) -> AcceptedTurn:
+    """Insert the turn and its work record, stamped with the user's next seq and purge generation."""
+    counters = await lock_user(tx)
+    request_hash = tx.cipher.exact_hash(str(request.session_id), request.text)
+    seen = await _seen_before(tx, request, request_hash)
+    if seen is not None:
+        return seen
+    await _must_be_free(tx, request)
+
+    turn_id = tx.new_id()
+    seq = await next_seq(tx)
+    row = (
+        await tx.connection.execute(
+            insert(turns)
+            .values(
+                **tx.key,
+                turn_id=turn_id,
+                session_id=request.session_id,
+                seq=seq,
+                purge_generation=counters.purge_generation,
+                idempotency_key=request.idempotency_key,
+                request_hash=request_hash,
+                user_text=seal_user_text(tx, turn_id, request.text),
+                created_at=tx.now,
+            )
+            .returning(turns)
+        )
+    ).one()
+    await add_work(
+        tx,
+        WorkKind.TURN,
+        turn_id,
+        session_id=request.session_id,
+        seq=seq,
+        generation=counters.purge_generation,
+    )
+    return AcceptedTurn(turn=reference(row), created=True)
+
+
+async def _seen_before(tx: UserTransaction, request: AcceptTurn, request_hash: bytes) -> AcceptedTurn | None:
+    query = select(turns).where(own(turns, tx), turns.c.idempotency_key == request.idempotency_key)
+    row = (await tx.connection.execute(query)).one_or_none()
+    if row is None:
+        return None
+    if row.request_hash != request_hash:
+        raise ProblemError(ProblemCode.IDEMPOTENCY_CONFLICT)
+    return AcceptedTurn(turn=reference(row), created=False)
+
+
+async def _must_be_free(tx: UserTransaction, request: AcceptTurn) -> None:
+    in_session = (own(turns, tx), turns.c.session_id == request.session_id)
+    open_turn = or_(turns.c.status == TurnStatus.ACCEPTED, turns.c.status == TurnStatus.RUNNING)
+    state = await tx.connection.scalar(
+        select(sessions.c.state).where(own(sessions, tx), sessions.c.session_id == request.session_id)
+    )
+    if state is None:
+        raise ProblemError(ProblemCode.NOT_FOUND)
+    # A session that is still busy says so first: its turn may be what the caller should wait for.
+    if await tx.connection.scalar(select(turns.c.turn_id).where(*in_session, open_turn)):
+        raise ProblemError(ProblemCode.TURN_OPEN, retry_after=_RETRY_AFTER_SECONDS)
+    if state != "open":
+        raise ProblemError(ProblemCode.SESSION_ENDED)

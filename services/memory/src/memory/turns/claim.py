@@ -1,0 +1,107 @@
+"""Claiming a turn: a lease, and in one round trip everything the turn needs except the facts."""
+
+import json
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import func, select
+
+from common.memory_api.base import Done
+from common.memory_api.dispatch import WorkKind
+from common.memory_api.turns import ClaimedTurn, ClaimTurn, Lease, ReleaseTurn, RenewLease, TurnStatus
+from common.problems import ProblemCode, ProblemError
+from memory.database.schema import model_calls, sessions
+from memory.database.transactions import UserTransaction
+from memory.dispatch.records import Record, hand_back, lock_work, must_hold_lease, renew, take_lease
+from memory.encryption.cipher import Place
+from memory.sessions.log import read_log
+from memory.turns.rows import TurnRow, change_turn, find_turn, user_text
+from memory.user_data.behaviour import recent_behaviour
+from memory.user_data.favourites import favourite_items
+from memory.user_data.settings import read_settings
+from memory.users import own
+
+
+async def claim_turn(tx: UserTransaction, request: ClaimTurn) -> ClaimedTurn:
+    turn = await find_turn(tx, request.turn_id, lock=True)
+    if not TurnStatus(turn.status).open:
+        raise ProblemError(ProblemCode.ALREADY_DONE)
+    record = await lock_work(tx, WorkKind.TURN, request.turn_id)
+    attempt = await take_lease(tx, record, request.lease_token, deadline=tx.policy.deadline)
+    await change_turn(
+        tx,
+        request.turn_id,
+        status=TurnStatus.RUNNING,
+        attempt=attempt,
+        first_claimed_at=turn.first_claimed_at or tx.now,
+    )
+    return await _claimed(tx, turn, attempt, record.deadline_at or tx.now + tx.policy.deadline)
+
+
+async def renew_lease(tx: UserTransaction, request: RenewLease) -> Lease:
+    record = await lock_work(tx, WorkKind.TURN, request.turn_id)
+    await renew(tx, record, request.lease_token)
+    return Lease(
+        lease_seconds=tx.policy.lease.total_seconds(),
+        deadline_seconds=_left(tx, _deadline_of(tx, record)),
+    )
+
+
+async def release_turn(tx: UserTransaction, request: ReleaseTurn) -> Done:
+    record = await lock_work(tx, WorkKind.TURN, request.turn_id)
+    must_hold_lease(record, request.lease_token)
+    await hand_back(
+        tx,
+        record,
+        spend_attempt=request.spend_attempt,
+        error_code=request.error_code,
+        pause=None if request.spend_attempt else timedelta(seconds=request.retry_in_seconds),
+    )
+    return Done()
+
+
+async def _claimed(tx: UserTransaction, turn: TurnRow, attempt: int, deadline_at: datetime) -> ClaimedTurn:
+    session = (
+        await tx.connection.execute(select(sessions).where(own(sessions, tx), sessions.c.session_id == turn.session_id))
+    ).one()
+    return ClaimedTurn(
+        turn_id=turn.turn_id,
+        session_id=turn.session_id,
+        seq=turn.seq,
+        purge_generation=turn.purge_generation,
+        attempt=attempt,
+        lease_seconds=tx.policy.lease.total_seconds(),
+        deadline_seconds=_left(tx, deadline_at),
+        text=user_text(tx, turn),
+        release=session.release,
+        head=session.head,
+        log=await read_log(tx, turn.session_id),
+        session_constraints=_session_constraints(tx, session),
+        behaviour=await recent_behaviour(tx),
+        favourites=await favourite_items(tx),
+        settings=await read_settings(tx),
+        model_calls=await _stored_calls(tx, turn),
+    )
+
+
+def _session_constraints(tx: UserTransaction, session: Any) -> dict[str, Any] | None:
+    """P_t as stored; what cannot be read starts empty (S2: "how it runs" 1)."""
+    if session.session_constraints is None:
+        return None
+    text = tx.cipher.decrypt(session.session_constraints, Place("sessions.session_constraints", session.session_id))
+    stored = json.loads(text)
+    return stored if isinstance(stored, dict) else None
+
+
+async def _stored_calls(tx: UserTransaction, turn: TurnRow) -> int:
+    query = select(func.count()).where(own(model_calls, tx), model_calls.c.turn_id == turn.turn_id)
+    return int(await tx.connection.scalar(query) or 0)
+
+
+def _deadline_of(tx: UserTransaction, record: Record) -> datetime:
+    deadline: datetime | None = record.deadline_at
+    return deadline or tx.now + tx.policy.deadline
+
+
+def _left(tx: UserTransaction, deadline_at: datetime) -> float:
+    return max(0.0, (deadline_at - tx.now).total_seconds())

@@ -1,0 +1,108 @@
+"""Storing steps and finishing a turn, both under the lease."""
+
+from sqlalchemy import select, update
+
+from common.memory_api.dispatch import WorkKind, WorkState
+from common.memory_api.turns import AppendStep, FinishTurn, Head, MemoryUse, TurnReference
+from memory.database.schema import memory_facts, memory_uses, sessions
+from memory.database.transactions import UserTransaction
+from memory.dispatch.records import lock_work, must_hold_lease
+from memory.encryption.cipher import Place
+from memory.sessions.log import append, lock_session
+from memory.turns.ending import close_log, record_end
+from memory.turns.model_calls import store_model_call
+from memory.turns.rows import find_turn, reference, seal_json
+from memory.user_data.behaviour import add_behaviour
+from memory.users import own
+
+
+async def append_step(tx: UserTransaction, request: AppendStep) -> Head:
+    """Append what a model call or its tools brought, before anything else happens because of it."""
+    turn = await find_turn(tx, request.turn_id)
+    head = await lock_session(tx, turn.session_id)
+    must_hold_lease(await lock_work(tx, WorkKind.TURN, request.turn_id), request.lease_token)
+    new_head = await append(
+        tx,
+        turn.session_id,
+        request.turn_id,
+        turn.attempt,
+        head=head,
+        expected_head=request.expected_head,
+        entries=request.entries,
+    )
+    if request.model_call is not None:
+        await store_model_call(tx, turn, request.model_call)
+    if request.release is not None:
+        await _keep_release(tx, turn.session_id, request.release)
+    return Head(head=new_head)
+
+
+async def finish_turn(tx: UserTransaction, request: FinishTurn) -> TurnReference:
+    """Complete or fail, in one transaction. Repeating it with the same token changes nothing."""
+    session_id = (await find_turn(tx, request.turn_id)).session_id
+    head = await lock_session(tx, session_id)
+    turn = await find_turn(tx, request.turn_id, lock=True)
+    record = await lock_work(tx, WorkKind.TURN, request.turn_id)
+    if record.state != WorkState.LEASED and record.lease_token == request.lease_token:
+        return reference(turn)
+    must_hold_lease(record, request.lease_token)
+
+    head = await append(
+        tx,
+        session_id,
+        request.turn_id,
+        turn.attempt,
+        head=head,
+        expected_head=request.expected_head,
+        entries=request.entries,
+    )
+    if request.failure is not None:
+        await close_log(tx, turn, head, request.reply)
+    await _store_uses(tx, request)
+    await add_behaviour(tx, turn, request.behaviour)
+    if request.session_constraints is not None:
+        place = Place("sessions.session_constraints", session_id)
+        await tx.connection.execute(
+            update(sessions)
+            .where(own(sessions, tx), sessions.c.session_id == session_id)
+            .values(session_constraints=seal_json(tx, request.session_constraints, place))
+        )
+    await record_end(tx, turn, record, failure=request.failure, reply=request.reply, items=list(request.items))
+    return reference(await find_turn(tx, request.turn_id))
+
+
+async def _keep_release(tx: UserTransaction, session_id: object, release: str) -> None:
+    """A session keeps the release it started with."""
+    await tx.connection.execute(
+        update(sessions)
+        .where(own(sessions, tx), sessions.c.session_id == session_id, sessions.c.release.is_(None))
+        .values(release=release)
+    )
+
+
+async def _store_uses(tx: UserTransaction, request: FinishTurn) -> None:
+    """Which facts the turn was shown. A fact that its user deleted meanwhile is no longer counted."""
+    uses: set[MemoryUse] = set(request.memory_uses)
+    if not uses:
+        return
+    still_there = set(
+        (
+            await tx.connection.execute(
+                select(memory_facts.c.fact_id)
+                .where(own(memory_facts, tx), memory_facts.c.fact_id.in_({use.fact_id for use in uses}))
+                .with_for_update(key_share=True)
+            )
+        ).scalars()
+    )
+    rows = [
+        {**tx.key, "turn_id": request.turn_id, "fact_id": use.fact_id, "how": use.how, "created_at": tx.now}
+        for use in sorted(uses, key=lambda use: (str(use.fact_id), use.how))
+        if use.fact_id in still_there
+    ]
+    if rows:
+        await tx.connection.execute(memory_uses.insert(), rows)
+        await tx.connection.execute(
+            update(memory_facts)
+            .where(own(memory_facts, tx), memory_facts.c.fact_id.in_(still_there))
+            .values(last_used_at=tx.now)
+        )

@@ -1,0 +1,105 @@
+"""A turn as its owner sees it, whatever state it is in."""
+
+import json
+from collections.abc import Sequence
+
+from sqlalchemy import select
+
+from common.memory_api.base import TurnRequest
+from common.memory_api.dispatch import WorkKind, WorkState
+from common.memory_api.sessions import LogEntry, SessionRequest
+from common.memory_api.turns import (
+    CurationState,
+    FailureCode,
+    StepView,
+    Turns,
+    TurnStatus,
+    TurnView,
+)
+from common.problems import ProblemCode, ProblemError
+from memory.curation.outcomes import read_outcomes
+from memory.database.schema import dispatch, sessions, turns
+from memory.database.transactions import UserTransaction
+from memory.dispatch.records import lock_work
+from memory.sessions.log import lock_session, read_log
+from memory.turns.ending import give_up
+from memory.turns.rows import TurnRow, find_turn, items, reply, user_text
+from memory.users import lock_user, own
+
+_CURATION_STATES = {
+    WorkState.PENDING: CurationState.PENDING,
+    WorkState.LEASED: CurationState.PENDING,
+    WorkState.DONE: CurationState.DONE,
+    WorkState.DEAD: CurationState.DEAD,
+    WorkState.DISCARDED: CurationState.DEAD,
+}
+
+
+async def get_turn(tx: UserTransaction, request: TurnRequest) -> TurnView:
+    return await _view(tx, await find_turn(tx, request.turn_id))
+
+
+async def session_turns(tx: UserTransaction, request: SessionRequest) -> Turns:
+    session = await tx.connection.scalar(
+        select(sessions.c.session_id).where(own(sessions, tx), sessions.c.session_id == request.session_id)
+    )
+    if session is None:
+        raise ProblemError(ProblemCode.NOT_FOUND)
+    query = select(turns).where(own(turns, tx), turns.c.session_id == request.session_id).order_by(turns.c.seq)
+    rows = (await tx.connection.execute(query)).all()
+    return Turns(turns=[await _view(tx, row) for row in rows])
+
+
+async def cancel_turn(tx: UserTransaction, request: TurnRequest) -> TurnView:
+    """Cancel an open turn and revoke its lease; an ended one stays as it is."""
+    await lock_user(tx)
+    session_id = (await find_turn(tx, request.turn_id)).session_id
+    await lock_session(tx, session_id)
+    turn = await find_turn(tx, request.turn_id, lock=True)
+    if TurnStatus(turn.status).open:
+        record = await lock_work(tx, WorkKind.TURN, request.turn_id)
+        await give_up(tx, turn, record, FailureCode.CANCELLED_BY_USER)
+    return await _view(tx, await find_turn(tx, request.turn_id))
+
+
+async def _view(tx: UserTransaction, turn: TurnRow) -> TurnView:
+    log = await read_log(tx, turn.session_id, turn.turn_id)
+    return TurnView(
+        turn_id=turn.turn_id,
+        session_id=turn.session_id,
+        seq=turn.seq,
+        status=TurnStatus(turn.status),
+        attempt=turn.attempt,
+        text=user_text(tx, turn),
+        steps=steps_of(log),
+        reply=reply(tx, turn),
+        items=items(tx, turn),
+        failure=None if turn.failure is None else FailureCode(turn.failure),
+        curation=await _curation_state(tx, turn),
+        memory=await read_outcomes(tx, turn.turn_id),
+        created_at=turn.created_at,
+        finished_at=turn.finished_at,
+    )
+
+
+def steps_of(log: Sequence[LogEntry]) -> list[StepView]:
+    """What each stored model answer said and which tools it called."""
+    answers = (json.loads(entry.payload) for entry in log)
+    return [
+        StepView(
+            text=answer.get("content") or "",
+            tools=[call["function"]["name"] for call in answer.get("tool_calls") or ()],
+        )
+        for answer in answers
+        if answer.get("role") == "assistant"
+    ]
+
+
+async def _curation_state(tx: UserTransaction, turn: TurnRow) -> CurationState:
+    query = select(dispatch.c.state).where(
+        own(dispatch, tx), dispatch.c.kind == WorkKind.CURATE_TURN, dispatch.c.subject_id == turn.turn_id
+    )
+    state = await tx.connection.scalar(query.order_by(dispatch.c.run).limit(1))
+    if state is None:
+        return CurationState.NONE
+    return _CURATION_STATES[WorkState(state)]
