@@ -26,6 +26,8 @@ async def ingest(tx: UserTransaction, request: Ingest) -> Ingested | ProblemErro
     counters = await lock_user(tx)
     turn = await find_turn(tx, request.turn_id)
     record = await lock_work(tx, WorkKind.CURATE_TURN, request.turn_id, request.run)
+    if record.error_code == GENERATION_CHANGED:
+        return ProblemError(ProblemCode.GENERATION_CHANGED)
     if record.state == WorkState.DONE and record.lease_token == request.lease_token:
         return Ingested(outcomes=await read_outcomes(tx, request.turn_id, request.run))
     must_hold_lease(record, request.lease_token)

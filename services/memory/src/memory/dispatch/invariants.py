@@ -6,7 +6,7 @@ Rows with words are visible one user at a time, so the queries run user by user,
 import json
 from collections.abc import Mapping
 
-from sqlalchemy import distinct, select, text
+from sqlalchemy import select, text
 
 from common.memory_api.base import Owner
 from common.memory_api.dispatch import CheckInvariants, InvariantReport
@@ -92,7 +92,7 @@ async def check_invariants(database: Database, request: CheckInvariants) -> Inva
 
 async def _owners(database: Database) -> list[Owner]:
     async with database.of_dispatch() as connection:
-        rows = await connection.execute(select(distinct(dispatch.c.tenant_id), dispatch.c.user_id).order_by(None))
+        rows = await connection.execute(select(dispatch.c.tenant_id, dispatch.c.user_id).distinct())
         return [Owner(tenant_id=row[0], user_id=row[1]) for row in rows]
 
 

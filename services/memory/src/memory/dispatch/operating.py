@@ -10,7 +10,7 @@ from common.memory_api.turns import FailureCode, TurnStatus
 from common.problems import ProblemCode, ProblemError
 from memory.database.schema import dispatch, sessions, turns
 from memory.database.transactions import Database, UserTransaction
-from memory.dispatch.records import close, lock_work, reopen
+from memory.dispatch.records import lock_work, reopen, revoke
 from memory.sessions.log import lock_session
 from memory.turns.ending import give_up
 from memory.turns.rows import TurnRow, change_turn, find_turn
@@ -64,7 +64,7 @@ async def discard_work(database: Database, request: WorkId) -> WorkRecord:
         if turn is not None and TurnStatus(turn.status).open:
             await give_up(tx, turn, record, FailureCode.DISCARDED, WorkState.DISCARDED)
         else:
-            await close(tx, record, WorkState.DISCARDED, record.error_code)
+            await revoke(tx, record, WorkState.DISCARDED, record.error_code)
     return await show_work(database, request)
 
 

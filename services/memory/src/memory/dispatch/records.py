@@ -97,8 +97,15 @@ async def renew(tx: UserTransaction, record: Record, token: UUID) -> None:
 async def close(
     tx: UserTransaction, record: Record, state: WorkState = WorkState.DONE, error_code: str | None = None
 ) -> None:
-    """End a record. Its lease token stays, so that the same worker's repeated finish is recognised."""
+    """End a record by its worker. The lease token stays, so that a repeated finish is recognised."""
     await _change(tx, record, state=state, error_code=error_code, finished_at=tx.now)
+
+
+async def revoke(tx: UserTransaction, record: Record, state: WorkState, error_code: str | None) -> None:
+    """End a record over its worker's head: whoever holds the lease has lost it."""
+    await _change(
+        tx, record, state=state, error_code=error_code, finished_at=tx.now, lease_token=None, lease_until=None
+    )
 
 
 async def hand_back(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Row, and_, case, or_, select, update
+from sqlalchemy import DateTime, Row, and_, case, literal, or_, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from common.clock import Clock
@@ -21,7 +21,7 @@ from common.memory_api.turns import FailureCode, TurnStatus
 from memory.database.schema import dispatch
 from memory.database.transactions import Database, UserTransaction
 from memory.dispatch.publisher import GROUP_OF_KIND, EventPublisher
-from memory.dispatch.records import close, lock_work
+from memory.dispatch.records import lock_work, revoke
 from memory.policy import Policy
 from memory.sessions.log import lock_session
 from memory.turns.ending import give_up
@@ -30,6 +30,7 @@ from memory.turns.rows import find_turn
 _log = get_logger(__name__)
 
 _BATCH = 200
+_TIME = DateTime(timezone=True)
 
 
 class Sweeper:
@@ -98,9 +99,10 @@ class Sweeper:
 
     async def _release_expired(self) -> None:
         now = self._clock.now()
-        pause = case(
-            *((dispatch.c.attempts == n, self._policy.pause_after(n)) for n in range(1, self._policy.max_attempts)),
-            else_=self._policy.longest_backoff,
+        attempts = range(1, self._policy.max_attempts + 1)
+        due_at = case(
+            *((dispatch.c.attempts == n, literal(now + self._policy.pause_after(n), _TIME)) for n in attempts),
+            else_=literal(now, _TIME),
         )
         released = (
             update(dispatch)
@@ -113,8 +115,8 @@ class Sweeper:
                 state=WorkState.PENDING,
                 lease_token=None,
                 lease_until=None,
-                next_attempt_at=now + pause,
-                publish_after=now + pause,
+                next_attempt_at=due_at,
+                publish_after=due_at,
                 error_code="lease-expired",
             )
             .returning(dispatch.c.subject_id, dispatch.c.kind, dispatch.c.attempts)
@@ -156,7 +158,7 @@ class Sweeper:
         spent = record.attempts >= self._policy.max_attempts
         failure = FailureCode.ATTEMPTS_EXHAUSTED if spent else FailureCode.DEADLINE
         if turn is None:
-            await close(tx, record, WorkState.DEAD, record.error_code or failure)
+            await revoke(tx, record, WorkState.DEAD, record.error_code or failure)
         elif TurnStatus(turn.status).open:
             await give_up(tx, turn, record, failure, WorkState.DEAD)
         _log.warning("work.dead", kind=kind, subject_id=str(record.subject_id), attempts=record.attempts)

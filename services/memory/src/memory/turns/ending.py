@@ -10,7 +10,7 @@ from common.memory_api.sessions import Layer, NewLogEntry
 from common.memory_api.turns import FailureCode, ItemCard, TurnStatus
 from memory.database.schema import turns
 from memory.database.transactions import UserTransaction
-from memory.dispatch.records import Record, add_work, close, lock_work
+from memory.dispatch.records import Record, add_work, lock_work, revoke
 from memory.sessions.log import append, lock_session, read_log
 from memory.turns.closing import closing_payloads
 from memory.turns.rows import TurnRow, change_turn, seal_items, seal_reply, user_text
@@ -22,14 +22,12 @@ _CANCELLING = frozenset({FailureCode.CANCELLED_BY_USER, FailureCode.MEMORY_CLEAR
 async def record_end(
     tx: UserTransaction,
     turn: TurnRow,
-    record: Record,
     *,
     failure: FailureCode | None,
     reply: str,
     items: list[ItemCard],
-    work_state: WorkState = WorkState.DONE,
-) -> TurnStatus:
-    """Write the turn's end: its state, answer and items, the closed work record, and the curation to come.
+) -> None:
+    """Write the turn's end: its state, answer and items, and the curation to come. The caller closes the record.
 
     A failed turn is curated too: what its user said stays said. A cancelled one is not: they took it back.
     """
@@ -43,7 +41,6 @@ async def record_end(
         items=seal_items(tx, turn.turn_id, items),
         finished_at=tx.now,
     )
-    await close(tx, record, work_state, error_code=failure)
     if status is not TurnStatus.CANCELLED and tx.policy.memory_enabled:
         await add_work(
             tx,
@@ -53,7 +50,6 @@ async def record_end(
             seq=turn.seq,
             generation=turn.purge_generation,
         )
-    return status
 
 
 async def close_log(tx: UserTransaction, turn: TurnRow, head: int, answer: str) -> None:
@@ -81,7 +77,8 @@ async def give_up(
     # A turn that never started has left nothing in the log that would need closing.
     if await read_log(tx, turn.session_id, turn.turn_id):
         await close_log(tx, turn, head, answer)
-    await record_end(tx, turn, record, failure=failure, reply=answer, items=[], work_state=work_state)
+    await record_end(tx, turn, failure=failure, reply=answer, items=[])
+    await revoke(tx, record, work_state, failure)
 
 
 async def end_open_turns(tx: UserTransaction, failure: FailureCode, session_id: UUID | None = None) -> int:

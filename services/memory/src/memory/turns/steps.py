@@ -6,7 +6,7 @@ from common.memory_api.dispatch import WorkKind, WorkState
 from common.memory_api.turns import AppendStep, FinishTurn, Head, MemoryUse, TurnReference
 from memory.database.schema import memory_facts, memory_uses, sessions
 from memory.database.transactions import UserTransaction
-from memory.dispatch.records import lock_work, must_hold_lease
+from memory.dispatch.records import close, lock_work, must_hold_lease
 from memory.encryption.cipher import Place
 from memory.sessions.log import append, lock_session
 from memory.turns.ending import close_log, record_end
@@ -67,7 +67,8 @@ async def finish_turn(tx: UserTransaction, request: FinishTurn) -> TurnReference
             .where(own(sessions, tx), sessions.c.session_id == session_id)
             .values(session_constraints=seal_json(tx, request.session_constraints, place))
         )
-    await record_end(tx, turn, record, failure=request.failure, reply=request.reply, items=list(request.items))
+    await record_end(tx, turn, failure=request.failure, reply=request.reply, items=list(request.items))
+    await close(tx, record, error_code=request.failure)
     return reference(await find_turn(tx, request.turn_id))
 
 
