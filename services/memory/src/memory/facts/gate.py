@@ -104,15 +104,21 @@ _DATE_OR_TIME = re.compile(
     r"(?<!\d)(?:19|20)\d\d[-/.年](?:0?[1-9]|1[0-2])(?:[-/.月](?:0?[1-9]|[12]\d|3[01])日?)?(?!\d)"
     r"|(?<!\d)(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?(?!\d)"
 )
+_STANDARD = re.compile(r"(?<![a-z])(?:gb|iso|iec|en|din|astm|jis|ansi)(?:[ /]?t)?[ /-]?\d{3,6}(?:[-.:]\d{1,4})*(?!\d)")
 _LONG_NUMBER = re.compile(rf"\d(?:{_SEPARATORS}*\d){{8}}")
 _IBAN = re.compile(r"(?<![a-z0-9])[a-z]{2}\d{2}(?: ?[a-z0-9]){11,30}(?![a-z0-9])")
 _EMAIL = re.compile(r"[^\s@<>,;:]{1,64}@[^\s@<>,;:]{1,255}\.[^\s@<>,;:.]{2,}")
 
 _IDENTIFIER_RULES: tuple[tuple[str, Callable[[str], bool]], ...] = (
-    ("identifier-number", lambda text: _LONG_NUMBER.search(_DATE_OR_TIME.sub("~", text)) is not None),
     ("identifier-iban", lambda text: _IBAN.search(text) is not None),
+    ("identifier-number", lambda text: _LONG_NUMBER.search(_without_known_numbers(text)) is not None),
     ("identifier-email", lambda text: _EMAIL.search(text) is not None),
 )
+
+
+def _without_known_numbers(text: str) -> str:
+    """Dates, times and numbers of standards are no identifiers; what stands between them is still looked at."""
+    return _DATE_OR_TIME.sub("~", _STANDARD.sub("~", text))
 
 
 def _first_identifier(text: str) -> str | None:
