@@ -14,6 +14,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from common.clock import Clock
 from common.crash_points import CrashPoint, CrashPoints
+from common.logs import get_logger
 from common.memory_api import operations as op
 from common.memory_api.operations import Operation
 from common.problems import ProblemCode, ProblemError
@@ -36,6 +37,8 @@ from memory.turns.steps import append_step, finish_turn
 from memory.turns.view import cancel_turn, get_turn, session_turns
 from memory.user_data.favourites import add_favourite, list_favourites, remove_favourite
 from memory.user_data.settings import get_settings, put_settings
+
+_log = get_logger(__name__)
 
 UseCase = Callable[..., Awaitable[Any]]
 
@@ -121,9 +124,9 @@ class InternalApi:
             try:
                 answer = await use_case(asked)
             except (OperationalError, PoolTimeout, ConnectionError, TimeoutError) as error:
-                raise ProblemError(ProblemCode.UNAVAILABLE, retry_after=1) from error
+                raise _unavailable(operation, error) from error
             except DBAPIError as error:
-                raise _translated(error) from error
+                raise _translated(operation, error) from error
             if operation in _CRASH_AFTER_COMMIT:
                 self._crash_points.reach(_CRASH_AFTER_COMMIT[operation])
             if isinstance(answer, ProblemError):
@@ -159,8 +162,13 @@ def _parse(operation: Operation[Any, Any], body: bytes) -> Any:
 _RETRYABLE_STATES = ("40001", "40P01", "55P03", "57014", "57P01", "57P02", "57P03", "53300", "25P03")
 
 
-def _translated(error: DBAPIError) -> Exception:
+def _unavailable(operation: Operation[Any, Any], error: Exception) -> ProblemError:
+    _log.warning("database.unavailable", operation=operation.path, error=error)
+    return ProblemError(ProblemCode.UNAVAILABLE, retry_after=1)
+
+
+def _translated(operation: Operation[Any, Any], error: DBAPIError) -> Exception:
     state = str(getattr(error.orig, "sqlstate", "") or "")
     if error.connection_invalidated or state in _RETRYABLE_STATES or state.startswith("08"):
-        return ProblemError(ProblemCode.UNAVAILABLE, retry_after=1)
+        return _unavailable(operation, error)
     return error
