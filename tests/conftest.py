@@ -69,11 +69,18 @@ async def redis_url(valkey: str) -> str:
     return valkey
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 async def processes(
-    module_database: DatabaseUrls, tmp_path_factory: pytest.TempPathFactory
+    postgres: str, migrated_template: str, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Processes]:
-    """The whole system, running, shared by the tests of one file. Tests that need other settings, or break it for
-    good, use `running_processes` themselves."""
-    async with running_processes(module_database, tmp_path_factory.mktemp("processes")) as running:
+    """The whole system, running, shared by all tests: starting it takes seconds, so tests use users of their own.
+
+    Leave it as it was: everything runs and every turn has ended. A test that needs other settings, or cannot
+    promise that, uses `running_processes` itself.
+    """
+    directory = tmp_path_factory.mktemp("processes")
+    async with (
+        database_from(postgres, migrated_template) as database,
+        running_processes(database, directory) as running,
+    ):
         yield running

@@ -109,9 +109,10 @@ async def test_memory_dies_after_its_commit(
             assert not fuse.exists()
             await processes.start("memory")
 
-        answer, _ = await asyncio.gather(user.post(SAVING_AND_SEARCHING), restarted())
-        assert answer.status_code == 202, answer.text
-        await settled_once(user, answer.json()["turn_id"], steps_of_a_clean_run)
+        turn_id, _ = await asyncio.gather(user.insist(SAVING_AND_SEARCHING, "the-same-key"), restarted())
+        turns = (await user.client.get(f"/api/sessions/{user.session_id}/turns")).json()["turns"]
+        assert [turn["turn_id"] for turn in turns] == [turn_id]
+        await settled_once(user, turn_id, steps_of_a_clean_run)
 
 
 async def test_memory_dies_between_marking_work_and_publishing_it(

@@ -15,7 +15,7 @@ from common.memory_api.base import Owner
 
 ISSUER = "https://issuer.test"
 AUDIENCE = "shoppingx-gateway"
-LEFT_OUT = object()
+LEFT_OUT: Any = object()
 """The value of a claim that the token is to lack."""
 
 
@@ -69,7 +69,7 @@ def forged_tokens(issuer: TokenIssuer, owner: Owner) -> dict[str, str]:
         "other audience": issuer.token(owner, aud="shoppingx-memory"),
         "other issuer": issuer.token(owner, iss="https://evil.test"),
         "other key": TokenIssuer().token(owner),
-        "unsigned": jwt.encode(claims_of(owner), None, "none", headers=at_jwt),
+        "unsigned": jwt.encode(claims_of(owner), "", "none", headers=at_jwt),
         "HS256 with the public key": _hs256(claims_of(owner), issuer.public_pem, at_jwt),
         "not an access token": issuer.token(owner, typ="JWT"),
         "no type": jwt.encode(claims_of(owner), issuer.private_key, "EdDSA", headers={"typ": None}),

@@ -52,6 +52,23 @@ class Conversation:
         self.turns.append(turn_id)
         return turn_id
 
+    async def insist(self, text: str, key: str) -> str:
+        """Post with one key until it is answered with 202, as a client does that was told 503 or nothing."""
+        answer: httpx2.Response | None = None
+
+        async def accepted() -> bool:
+            nonlocal answer
+            try:
+                answer = await self.post(text, key)
+            except httpx2.TransportError:
+                return False
+            return answer.status_code == 202
+
+        await wait_for(accepted, "the turn is accepted", timeout=40.0, every=0.2)
+        assert answer is not None
+        turn_id: str = answer.json()["turn_id"]
+        return turn_id
+
     async def turn(self, turn_id: str) -> dict[str, Any]:
         answer = await self.client.get(f"/api/turns/{turn_id}")
         assert answer.status_code == 200, answer.text

@@ -4,9 +4,10 @@ It keeps the contract and the ownership of rows, not the rules behind them. Test
 real service would leave it, and may take the service down.
 """
 
+import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from fastapi import FastAPI, Request, Response
@@ -51,11 +52,15 @@ from common.web import install_problem_handlers, problem_response
 SERVICE_TOKEN = "gateway-service-token"
 
 Handler = Callable[[Any], Message]
+Row = TypeVar("Row")
 
 
 class FakeMemory:
     def __init__(self) -> None:
         self.down = False
+        self.open = asyncio.Event()
+        """While it is not set, requests wait."""
+        self.open.set()
         self.calls: list[str] = []
         """Paths of the operations that were asked for, in order."""
         self.problem: Problem | None = None
@@ -81,7 +86,9 @@ class FakeMemory:
 
         @app.post(PREFIX + "/{path:path}")
         async def call(path: str, request: Request) -> Response:
-            return self._answer(path, request.headers.get("Authorization"), await request.body())
+            body = await request.body()
+            await self.open.wait()
+            return self._answer(path, request.headers.get("Authorization"), body)
 
         return app
 
@@ -357,12 +364,12 @@ class FakeMemory:
         return Favourites(item_ids=own)
 
 
-def _owned(rows: dict[UUID, tuple[Owner, Any]], row_id: UUID, owner: Owner) -> Any:
+def _owned(rows: dict[UUID, tuple[Owner, Row]], row_id: UUID, owner: Owner) -> Row:
     """Rows of others do not exist, as under row-level security."""
-    row_owner, row = rows.get(row_id, (None, None))
-    if row_owner != owner:
+    found = rows.get(row_id)
+    if found is None or found[0] != owner:
         raise ProblemError(ProblemCode.NOT_FOUND)
-    return row
+    return found[1]
 
 
 def _now() -> datetime:

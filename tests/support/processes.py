@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx2
-from tests.support.servers import RUNS_DIRECTORY
 
 from common.crash_points import CrashPoint
 from devstack.commands import run_command
@@ -38,8 +37,8 @@ SHORT_TIMES = {
     },
 }
 
-# Vectors take seconds to build and are the same for every run, so they stay.
-CATALOGUE_DIRECTORY = RUNS_DIRECTORY / "catalogue"
+# Vectors take a while to build and are the same for every run, so they stay; `make run` uses the same ones.
+CATALOGUE_DIRECTORY = Path(".local/catalogue").absolute()
 
 
 class Processes:
@@ -158,9 +157,10 @@ class Processes:
         """Run `python -m memory ...` as an operator would, and return what it printed."""
         return await run_command(["memory", *arguments], self._environments["memory"])
 
-    async def stop_all(self) -> None:
-        await self._services.stop_all()
-        await self.valkey.stop()
+    def kill_all(self) -> None:
+        """Nothing of it is needed any more, so nobody waits for an orderly end; `stop` is there to test that."""
+        self._services.kill_all()
+        self.valkey.kill()
 
 
 @asynccontextmanager
@@ -173,4 +173,4 @@ async def running_processes(
         await processes.start_all()
         yield processes
     finally:
-        await processes.stop_all()
+        processes.kill_all()

@@ -56,7 +56,7 @@ async def test_any_other_text_is_kept_as_it_is(memory: MemoryService, owner: Own
 
 @pytest.mark.parametrize("authorization", [None, "", "Bearer", "Bearer wrong", "Basic dG9rZW4=", "bearer \xff"])
 async def test_nobody_gets_in_without_a_token(memory: MemoryService, authorization: str | None) -> None:
-    headers = {"Authorization": authorization.encode("latin-1")} if authorization is not None else {}
+    headers = {b"Authorization": authorization.encode("latin-1")} if authorization is not None else {}
     async with httpx2.AsyncClient(base_url=memory.url, trust_env=False) as client:
         for operation in op.all_operations():
             answer = await client.post(operation.url_path, headers=headers, content=b"{}")

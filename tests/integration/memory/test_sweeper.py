@@ -48,7 +48,7 @@ class Sweeping:
 
     async def published(self, stream: str) -> list[TurnRequested | TurnCompleted]:
         """Events on the stream, taken off it."""
-        entries = await self._redis.xrange(stream)
+        entries: list[tuple[bytes, dict[bytes, bytes]]] = await self._redis.xrange(stream)  # type: ignore[assignment]
         await self._redis.xtrim(stream, maxlen=0)
         bodies = [BinaryMessageFormatV1.parse(fields[b"__data__"])[0] for _, fields in entries]
         return [EventAdapter.validate_json(body) for body in bodies]  # type: ignore[misc]

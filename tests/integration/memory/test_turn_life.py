@@ -1,6 +1,7 @@
 """A turn's life in the memory service: accepted once, claimed once, finished once (design section 4)."""
 
 import asyncio
+from collections.abc import Awaitable
 from uuid import uuid4
 
 import pytest
@@ -20,18 +21,21 @@ from common.memory_api.turns import (
     ReleaseTurn,
     RenewLease,
     TurnStatus,
+    TurnView,
 )
 from common.problems import ProblemCode, ProblemError
 
 
-async def refused(code: ProblemCode, awaitable: object) -> None:
+async def refused(code: ProblemCode, awaitable: Awaitable[object]) -> None:
     with pytest.raises(ProblemError) as caught:
-        await awaitable  # type: ignore[misc]
+        await awaitable
     assert caught.value.code is code
 
 
-async def view(memory: MemoryService, turn: ATurn) -> object:
-    return await memory.call(Service.GATEWAY, op.GET_TURN, TurnRequest(owner=turn.owner, turn_id=turn.turn_id))
+async def view(memory: MemoryService, turn: ATurn) -> TurnView:
+    request = TurnRequest(owner=turn.owner, turn_id=turn.turn_id)
+    answer: TurnView = await memory.call(Service.GATEWAY, op.GET_TURN, request)
+    return answer
 
 
 async def test_two_turns_at_once_in_one_session_one_is_accepted(memory: MemoryService, owner: Owner) -> None:

@@ -90,7 +90,8 @@ class BodyLimit:
             message = await receive()
             received += len(message.get("body", b""))
             if received > self._limit:
-                raise ProblemError(ProblemCode.BODY_TOO_LARGE, f"at most {self._limit} bytes")
+                # FastAPI answers 400 to anything else that is raised while it reads a body.
+                raise HTTPException(413)
             return message
 
         await self._app(scope, counted, send)

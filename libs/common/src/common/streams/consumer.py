@@ -24,7 +24,6 @@ from redis.asyncio.retry import Retry
 from redis.backoff import EqualJitterBackoff, NoBackoff
 from redis.exceptions import ReadOnlyError, RedisError, ResponseError
 
-from common.clock import Clock
 from common.events import EventAdapter, SessionClosed, TurnCompleted, TurnRequested
 from common.logs import get_logger
 from common.streams.names import EVENT_STREAM_MAXLEN, StreamGroup, stream_of
@@ -63,9 +62,8 @@ class _Slot:
 class EventConsumer:
     """The consumers of one process. It works whatever state Redis is in, also when it is not there yet."""
 
-    def __init__(self, redis_url: str, subscriptions: Sequence[Subscription], clock: Clock) -> None:
+    def __init__(self, redis_url: str, subscriptions: Sequence[Subscription]) -> None:
         self._subscriptions = subscriptions
-        self._clock = clock
         self._broker = RedisBroker(
             redis_url,
             socket_timeout=_SOCKET_TIMEOUT,
@@ -85,7 +83,7 @@ class EventConsumer:
             for number in range(subscription.workers)
         ]
         self._watch_task: asyncio.Task[None] | None = None
-        self._stopping = False
+        self._stopping = asyncio.Event()
 
     async def start(self) -> None:
         """Begin to consume. Returns at once; `ready` tells when all subscribers run."""
@@ -94,7 +92,7 @@ class EventConsumer:
 
     async def ready(self) -> bool:
         """Whether Redis answers and every subscriber runs."""
-        if self._stopping or not all(slot.subscriber.running for slot in self._slots):
+        if self._stopping.is_set() or not all(slot.subscriber.running for slot in self._slots):
             return False
         try:
             return bool(await self._redis.ping())
@@ -118,10 +116,11 @@ class EventConsumer:
 
         True when all ended by themselves.
         """
-        self._stopping = True
+        self._stopping.set()
         if self._watch_task is not None:
+            # Asked to end before it is cancelled: a cancellation inside a subscriber's start may be swallowed.
+            await asyncio.wait((self._watch_task,), timeout=2.0)
             self._watch_task.cancel()
-            await asyncio.gather(self._watch_task, return_exceptions=True)
         drained = True
         try:
             async with asyncio.timeout(budget):
@@ -175,10 +174,12 @@ class EventConsumer:
             _log.error("event.bug", event_type=event.type, turn_id=str(event.turn_id), error=error)
 
     async def _watch(self) -> None:
-        while True:
+        while not self._stopping.is_set():
             for subscription in self._subscriptions:
                 await self._look_after(subscription.source)
-            await self._clock.sleep(_WATCH_INTERVAL)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_WATCH_INTERVAL):
+                    await self._stopping.wait()
 
     async def _look_after(self, source: StreamGroup) -> None:
         slots = [slot for slot in self._slots if slot.source == source]

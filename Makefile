@@ -1,0 +1,79 @@
+# ShoppingX. The two that matter first:  make demo   make test
+# Everything needs Python 3.11+ and make; nothing else has to be installed by hand.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(BIN)/uv
+UV_VERSION := uv>=0.13,<0.14
+LOCK := requirements.lock
+PACKAGES := $(wildcard libs/*/pyproject.toml services/*/pyproject.toml)
+PACKAGE_DIRECTORIES := $(patsubst %/pyproject.toml,%,$(PACKAGES))
+INSTALLED := $(VENV)/.installed-from-lock
+CODE := libs services tests bench
+
+# The token's owner:  make token TENANT=acme TOKEN_USER=alice
+TENANT := local
+TOKEN_USER := me
+
+.PHONY: help setup lock demo run chat token check-invariants check format test clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(INSTALLED) ## Make the environment in .venv from the hashed lock; instant when nothing changed
+
+# A name alone says little (a version manager's shim may point nowhere), so every candidate is asked to run.
+$(VENV)/bin/python:
+	@for candidate in python3.13 python3.12 python3.11 python3; do \
+	  if $$candidate -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
+	    echo "Using $$($$candidate -V)"; exec $$candidate -m venv $(VENV); \
+	  fi; \
+	done; echo "Python 3.11 or newer (with ensurepip) was not found" >&2; exit 1
+
+# uv's own version range is also in requirements-dev.in; the lock then brings the exact one.
+$(INSTALLED): $(LOCK) $(PACKAGES) | $(VENV)/bin/python
+	@test -x $(UV) || $(BIN)/python -m pip install --quiet --disable-pip-version-check '$(UV_VERSION)'
+	$(UV) pip sync --quiet --require-hashes --python $(BIN)/python $(LOCK)
+	$(UV) pip install --quiet --no-deps --no-build-isolation --python $(BIN)/python $(addprefix -e ./,$(PACKAGE_DIRECTORIES))
+	@touch $@
+
+lock: $(INSTALLED) ## Resolve the dependencies again into requirements.lock (for Python 3.11 and newer)
+	$(UV) pip compile $(PACKAGES) requirements-dev.in --universal --python-version 3.11 --generate-hashes \
+	  --no-emit-index-url --no-emit-find-links --no-header --quiet --output-file $(LOCK) \
+	  $(addprefix --no-emit-package shoppingx-,$(subst _,-,$(notdir $(PACKAGE_DIRECTORIES))))
+
+demo: setup ## Start everything on fresh data and tell the story; exit code 0 when every claim is true
+	$(BIN)/python -m devstack demo
+
+run: setup ## Start everything and stay up; prints the addresses and a token
+	$(BIN)/python -m devstack run
+
+chat: setup ## Talk to it in the terminal (joins a running stack, or starts one)
+	$(BIN)/python -m devstack chat
+
+token: setup ## Print a bearer token (TENANT=..., TOKEN_USER=...)
+	@$(BIN)/python -m devstack token --tenant $(TENANT) --user $(TOKEN_USER)
+
+check-invariants: setup ## Ask the database of the running stack whether it breaks a promise
+	$(BIN)/python -m devstack memory check-invariants
+
+check: setup ## Lint, format, types, and the borders between the packages
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/mypy $(addsuffix /src,$(PACKAGE_DIRECTORIES)) tests
+	$(BIN)/lint-imports
+
+format: setup ## Format the code and sort imports
+	$(BIN)/ruff check --select I --fix --quiet $(CODE)
+	$(BIN)/ruff format $(CODE)
+
+test: setup ## Unit, contract, integration, chaos and e2e tests on the embedded servers
+	$(BIN)/pytest
+
+clean: ## Remove local data, caches and the environment
+	@test ! -d .local || ! test -x $(BIN)/python || $(BIN)/python -m devstack clean
+	rm -rf .local $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +

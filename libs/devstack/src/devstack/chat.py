@@ -1,0 +1,135 @@
+"""`python -m devstack chat`: talk to a running stack, or to one that is started for the talk."""
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+
+from devstack.errors import StackError
+from devstack.gateway_client import GatewayClient, RequestRefused
+from devstack.local_files import LocalFiles
+from devstack.settings import DevstackSettings
+from devstack.stack import Stack
+from devstack.terminal.lines import InputLines
+from devstack.terminal.screen import Screen
+from devstack.terminal.tables import show_facts, show_model_calls
+from devstack.terminal.turn_view import TurnView
+
+_PROMPT = "\n你 · you> "
+_HELP = """\
+  /new            新会话 · a new session
+  /facts          长期记忆 · what is remembered about you
+  /forget KEY     删掉一条 · delete one fact
+  /clear          清空记忆 · clear all memory
+  /usage          模型调用 · this session's model calls
+  /quit           结束 · end
+  Ctrl-C 取消这一轮 · cancels the turn that runs"""
+
+
+async def chat(settings: DevstackSettings, screen: Screen, tenant: str, user: str) -> int:
+    async with _gateway(settings, screen) as gateway_url:
+        keys = LocalFiles.under(settings.local_directory).signing_keys()
+        client = GatewayClient(gateway_url, keys.token(tenant, user, datetime.now(UTC)))
+        try:
+            await Chat(client, user, screen).talk()
+        finally:
+            await client.close()
+    return 0
+
+
+@asynccontextmanager
+async def _gateway(settings: DevstackSettings, screen: Screen) -> AsyncIterator[str]:
+    """The address of the gateway of a running stack; of a new one where none runs."""
+    files = LocalFiles.under(settings.local_directory)
+    running = files.running()
+    if running is not None:
+        screen.step(f"接入 · joining {running.gateway_url}")
+        yield running.gateway_url
+        return
+    async with Stack(settings, files, screen.step) as stack:
+        yield stack.gateway_url
+
+
+class Chat:
+    def __init__(self, client: GatewayClient, user_id: str, screen: Screen) -> None:
+        self._client = client
+        self._user_id = user_id
+        self._screen = screen
+        self._session_id: str | None = None
+        self._open_turn: str | None = None
+        self._cancelling: asyncio.Task[None] | None = None
+
+    async def talk(self) -> None:
+        """Until the input ends, `/quit`, or Ctrl-C at the prompt."""
+        self._screen.line(_HELP, "dim")
+        talking = asyncio.current_task()
+        assert talking is not None
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGINT, self._interrupt, talking)
+        lines = InputLines()
+        try:
+            self._screen.part(_PROMPT, "bold")
+            while (line := await lines.next()) not in (None, "/quit"):
+                if line:
+                    await self._answer(line)
+                self._screen.part(_PROMPT, "bold")
+        finally:
+            lines.close()
+            loop.remove_signal_handler(signal.SIGINT)
+
+    async def _answer(self, line: str) -> None:
+        try:
+            if line.startswith("/"):
+                await self._command(line)
+            else:
+                await self._turn(line)
+        except RequestRefused as refused:
+            if refused.code == "session-ended":
+                self._session_id = None
+                self._screen.line("会话已结束，请再说一遍 · the session has ended, please say it again", "yellow")
+            else:
+                self._screen.line(str(refused), "red")
+        except StackError as error:
+            self._screen.line(str(error), "red")
+
+    async def _turn(self, text: str) -> None:
+        if self._session_id is None:
+            self._session_id = await self._client.create_session()
+        self._open_turn = await self._client.post_turn(self._session_id, text)
+        view = TurnView(self._screen)
+        try:
+            async for event in self._client.events(self._open_turn):
+                view.show(event)
+        finally:
+            self._open_turn = None
+
+    async def _command(self, line: str) -> None:
+        command, _, argument = line.partition(" ")
+        match command:
+            case "/new":
+                self._session_id = None
+            case "/facts":
+                show_facts(self._screen, await self._client.preferences())
+            case "/forget":
+                await self._client.delete_preference(self._user_id, argument.strip())
+            case "/clear":
+                await self._client.clear_preferences(self._user_id)
+                self._session_id = None
+            case "/usage" if self._session_id is not None:
+                show_model_calls(self._screen, {"": await self._client.usage(self._session_id)})
+            case _:
+                self._screen.line(_HELP, "dim")
+
+    def _interrupt(self, talking: asyncio.Task[None]) -> None:
+        """Ctrl-C: cancels the open turn on the server; at the prompt, ends the chat."""
+        if self._open_turn is None:
+            talking.cancel()
+        else:
+            self._cancelling = asyncio.ensure_future(self._cancel(self._open_turn))
+
+    async def _cancel(self, turn_id: str) -> None:
+        try:
+            await self._client.cancel_turn(turn_id)
+        except StackError as error:
+            self._screen.line(str(error), "red")

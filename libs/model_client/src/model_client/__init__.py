@@ -1,0 +1,1 @@
+"""The model client (design section 8): one streaming call, its faults, its cost."""

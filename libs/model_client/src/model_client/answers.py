@@ -1,0 +1,67 @@
+"""What comes back from a model call: deltas while it streams, then one whole answer."""
+
+from dataclasses import dataclass
+
+from model_client.exact_json import exact_json
+from model_client.usage import ModelUsage
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """`arguments` is the text as it was streamed; nobody has checked that it is JSON."""
+
+    call_id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True)
+class TextDelta:
+    text: str
+
+
+@dataclass(frozen=True)
+class ArgumentsDelta:
+    """A fragment of the arguments of the answer's tool call number `position` (from 0)."""
+
+    position: int
+    name: str
+    fragment: str
+
+
+@dataclass(frozen=True)
+class Restarted:
+    """The stream broke and the call is made anew: all deltas so far are superseded."""
+
+
+@dataclass(frozen=True)
+class ModelAnswer:
+    """A complete answer. `payload` is the message as the exact JSON text to store and replay."""
+
+    payload: str
+    text: str
+    tool_calls: tuple[ToolCall, ...]
+    finish_reason: str
+    usage: ModelUsage
+    time_to_first_token_ms: int | None
+    duration_ms: int
+
+
+ModelEvent = TextDelta | ArgumentsDelta | Restarted | ModelAnswer
+
+
+def assistant_payload(text: str, tool_calls: tuple[ToolCall, ...], reasoning: str = "") -> str:
+    """The assistant message; `reasoning` only where the provider wants it echoed."""
+    message: dict[str, object] = {"role": "assistant", "content": text}
+    if reasoning:
+        message["reasoning_content"] = reasoning
+    if tool_calls:
+        message["tool_calls"] = [
+            {
+                "id": call.call_id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments},
+            }
+            for call in tool_calls
+        ]
+    return exact_json(message)

@@ -1,0 +1,118 @@
+"""POST /v1/chat/completions."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import Executor
+from dataclasses import replace
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.types import Send
+
+from common.clock import Clock
+from common.logs import get_logger
+from offline_model.body import Body, parsed, read_body
+from offline_model.chat.answer import Answer, answer_of, spoilt
+from offline_model.chat.requests import ChatRequest, check_tool_results
+from offline_model.chat.usage import Usage, UsageMeter
+from offline_model.chat.wire import STREAM_END, chunks, completion, server_sent_event
+from offline_model.errors import requested_status
+from offline_model.misbehaviour import Misbehaviour, SeenRequests, misbehaviour_of
+from offline_model.playing.casting import Part, part_in
+
+_log = get_logger(__name__)
+
+
+class ChatEndpoint:
+    def __init__(self, meter: UsageMeter, worker: Executor, clock: Clock, chunk_delay_seconds: float) -> None:
+        """`worker`: one thread that plays and counts, so that long prompts do not hold up the event loop."""
+        self._meter = meter
+        self._worker = worker
+        self._clock = clock
+        self._delay = chunk_delay_seconds
+        self._seen = SeenRequests()
+
+    async def __call__(self, request: Request) -> Response:
+        body = await read_body(request)
+        chat = parsed(ChatRequest, body)
+        check_tool_results(chat.messages)
+        part = part_in(chat)
+        misbehaviour = self._misbehaviour(part, body)
+        if misbehaviour.hang:
+            return await _hang(request)
+        if misbehaviour.status is not None:
+            raise requested_status(misbehaviour.status)
+        loop = asyncio.get_running_loop()
+        answer, usage = await loop.run_in_executor(self._worker, self._answered, chat, body, part, misbehaviour)
+        _log_answer(part, answer, usage)
+        return self._response(chat, answer, usage, misbehaviour)
+
+    def _misbehaviour(self, part: Part, body: Body) -> Misbehaviour:
+        misbehaviour = misbehaviour_of(part.directives, self._seen.count(body.digest))
+        return replace(misbehaviour, malformed_arguments=False) if part.saw_malformed_arguments else misbehaviour
+
+    def _answered(self, chat: ChatRequest, body: Body, part: Part, misbehaviour: Misbehaviour) -> tuple[Answer, Usage]:
+        """All that takes time; runs on the worker."""
+        answer = spoilt(answer_of(part.play(), chat.model, body.digest), misbehaviour)
+        return answer, self._meter.measure(chat, body.data.get("tools") or [], answer)
+
+    def _response(self, chat: ChatRequest, answer: Answer, usage: Usage, misbehaviour: Misbehaviour) -> Response:
+        pause = max(self._delay, misbehaviour.pause_seconds)
+        if chat.stream:
+            reported = usage if chat.wants_usage else None
+            events = [server_sent_event(chunk) for chunk in chunks(answer, reported, misbehaviour)]
+            return _Stream(self._paced([*events, STREAM_END], pause, misbehaviour.cut), misbehaviour.cut)
+        whole = JSONResponse(completion(answer, usage, misbehaviour))
+        if not (misbehaviour.cut or pause):
+            return whole
+        return _Stream(self._paced([bytes(whole.body)], pause, misbehaviour.cut), misbehaviour.cut, "application/json")
+
+    async def _paced(self, pieces: list[bytes], pause: float, cut: bool) -> AsyncIterator[bytes]:
+        for piece in _first_half(pieces) if cut else pieces:
+            if pause:
+                await self._clock.sleep(pause)
+            yield piece
+
+
+class _Stream(StreamingResponse):
+    """A stream that may be cut: the connection is closed without the end of the body, as when a server dies."""
+
+    def __init__(self, pieces: AsyncIterator[bytes], cut: bool, media_type: str = "text/event-stream") -> None:
+        super().__init__(pieces, media_type=media_type, headers={"Cache-Control": "no-cache"})
+        self._cut = cut
+
+    async def stream_response(self, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        async for piece in self.body_iterator:
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        if not self._cut:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def _first_half(pieces: list[bytes]) -> Iterator[bytes]:
+    """Half of the events, or half of the only piece."""
+    if len(pieces) == 1:
+        yield pieces[0][: len(pieces[0]) // 2]
+    else:
+        yield from pieces[: len(pieces) // 2]
+
+
+async def _hang(request: Request) -> Response:
+    """Keeps the connection open without a word until the client gives up."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+    return Response(status_code=499)
+
+
+def _log_answer(part: Part, answer: Answer, usage: Usage) -> None:
+    _log.info(
+        "chat.answered",
+        part=part.name,
+        model=answer.model,
+        answer_id=answer.answer_id,
+        tool_calls=len(answer.calls),
+        finish_reason=answer.finish_reason,
+        prompt_tokens=usage.prompt_tokens,
+        cached_tokens=usage.cached_tokens,
+        completion_tokens=usage.completion_tokens,
+    )

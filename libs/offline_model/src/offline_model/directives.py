@@ -1,0 +1,84 @@
+"""Directives: how a test asks, in the user's own words, for a certain behaviour of the model.
+
+`[[offline:NAME]]`, `[[offline:NAME=ARGUMENT]]` and, for faults, `[[offline:NAME=ARGUMENT*N]]` (only for the first N
+identical requests) act on the main model; `[[offline:curator.NAME=ARGUMENT]]` acts on the curator. They are read
+from the newest user message and from nowhere else, so nothing a tool returns can give one.
+"""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from offline_model.errors import InvalidRequest
+
+
+class Addressee(StrEnum):
+    MAIN = "main"
+    CURATOR = "curator"
+
+
+class DirectiveName(StrEnum):
+    # Faults: the answer is what it would be, but it does not arrive as it should.
+    HANG = "hang"
+    SLOW = "slow"
+    HTTP = "http"
+    CUT = "cut"
+    EMPTY_CHOICES = "empty_choices"
+    MISSING_IDS = "missing_ids"
+    MALFORMED_ARGUMENTS = "malformed_arguments"
+    TRUNCATE = "truncate"
+    NO_USAGE = "no_usage"
+    # Plays: the answer itself is given.
+    SAVE = "save"
+    TEXT = "text"
+    LOOP = "loop"
+    ECHO_CONTEXT = "echo_context"
+
+    @property
+    def is_fault(self) -> bool:
+        return self not in (
+            DirectiveName.SAVE,
+            DirectiveName.TEXT,
+            DirectiveName.LOOP,
+            DirectiveName.ECHO_CONTEXT,
+        )
+
+
+@dataclass(frozen=True)
+class Directive:
+    name: DirectiveName
+    argument: str = ""
+    first_requests: int | None = None
+    """A fault acts on that many identical requests only; None: on all."""
+
+
+_DIRECTIVE = re.compile(r"\[\[offline:(?P<curator>curator\.)?(?P<name>[a-z_]+)(?P<rest>[=*].*?)?\]\]", re.DOTALL)
+_TIMES = re.compile(r"\*(\d+)$")
+
+
+def read_directives(text: str, addressee: Addressee) -> tuple[Directive, ...]:
+    """The directives in a text that are meant for the addressee, in order.
+
+    Raises:
+        InvalidRequest: a directive has an unknown name; a test that mistypes one must not pass.
+    """
+    return tuple(
+        _read(found["name"], found["rest"] or "")
+        for found in _DIRECTIVE.finditer(text)
+        if (found["curator"] is not None) == (addressee is Addressee.CURATOR)
+    )
+
+
+def without_directives(text: str) -> str:
+    """What the user said. A line break stays where a directive was, so that it joins no two sentences."""
+    return _DIRECTIVE.sub("\n", text).strip()
+
+
+def _read(name: str, rest: str) -> Directive:
+    try:
+        known = DirectiveName(name)
+    except ValueError:
+        raise InvalidRequest(f"unknown directive: {name}", "unknown_directive") from None
+    times = _TIMES.search(rest) if known.is_fault else None
+    argument = rest[: times.start()] if times else rest
+    return Directive(known, argument.removeprefix("="), int(times[1]) if times else None)

@@ -1,0 +1,107 @@
+"""Writes the recommendation from what the searches returned."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from common.text import normalise
+from offline_model.language.languages import in_language, is_chinese
+from offline_model.playing.scene import Scene
+from offline_model.playing.searching import SearchPlan
+
+_MAX_ITEMS = 5
+_DENIED = re.compile(r"(?:不含|不加|无|零)\w{1,4}|\b(?:no|without) \w+|\b\w+-free\b")
+"""A title that says what is not in the product."""
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    reply: str
+    items: list[dict[str, str]]
+    """`item_id` and `reason`, as shopping_summary takes them."""
+
+
+def recommendation(scene: Scene, plan: SearchPlan, results: "list[list[dict[str, object]]]") -> Recommendation:
+    chinese = is_chinese(scene.words)
+    items = [item for item in _taken_in_turn(results) if _fits(item, plan)][:_MAX_ITEMS]
+    sought = in_language(chinese, "、", ", ").join(plan.queries)
+    if not items:
+        nothing = in_language(
+            chinese,
+            f"没有找到符合全部条件的「{sought}」，可以放宽预算或换个说法再试。",
+            f'I found nothing that meets every condition for "{sought}". You could raise the budget or rephrase it.',
+        )
+        return Recommendation(nothing, [])
+    opening = in_language(chinese, f"为你找到这些「{sought}」：", f'Here is what I found for "{sought}":')
+    listed = [f"{number}. {_line(item, chinese)}" for number, item in enumerate(items, start=1)]
+    obeyed = _obeyed(scene, plan, chinese)
+    reply = "\n".join([opening, *listed, *obeyed])
+    reasons = [{"item_id": str(item["item_id"]), "reason": _reason(item, plan, chinese)} for item in items]
+    return Recommendation(reply, reasons)
+
+
+def _taken_in_turn(results: "list[list[dict[str, object]]]") -> "Iterator[dict[str, object]]":
+    """The best of each search, then the second of each, and so on; each item once."""
+    shown: set[object] = set()
+    for rank in range(max(map(len, results), default=0)):
+        for items in results:
+            if rank < len(items) and items[rank].get("item_id") not in shown:
+                shown.add(items[rank].get("item_id"))
+                yield items[rank]
+
+
+def _fits(item: "dict[str, Any]", plan: SearchPlan) -> bool:
+    """A second look at what the search let through: the model answers for what it recommends."""
+    if not item.get("item_id"):
+        return False
+    declared = normalise(" ".join([*_words(item, "materials"), *_words(item, "allergens")]))
+    title = _DENIED.sub(" ", normalise(str(item.get("title", ""))))
+    if any(_mentions(normalise(word), f"{title} {declared}") for word in plan.exclude):
+        return False
+    destinations = _words(item, "ships_to")
+    return plan.ships_to is None or not destinations or plan.ships_to in destinations
+
+
+def _mentions(word: str, text: str) -> bool:
+    """English words count as words, or "nut" would be found in "minute"."""
+    if not word.isascii():
+        return word in text
+    return re.search(rf"\b{re.escape(word)}(?:s|es)?\b", text) is not None
+
+
+def _words(item: "dict[str, Any]", name: str) -> list[str]:
+    value = item.get(name)
+    return [str(word) for word in value] if isinstance(value, list) else [str(value)] if value else []
+
+
+def _line(item: "dict[str, Any]", chinese: bool) -> str:
+    parts = [str(item.get("title", item["item_id"])), f"{item.get('price', '?')} {item.get('currency', '')}".strip()]
+    if item.get("platform"):
+        parts.append(str(item["platform"]))
+    return in_language(chinese, "，", ", ").join(parts)
+
+
+def _reason(item: "dict[str, Any]", plan: SearchPlan, chinese: bool) -> str:
+    parts: list[str] = []
+    if plan.price_max is not None or plan.price_min is not None:
+        parts.append(in_language(chinese, "价格符合要求", "within your price range"))
+    if plan.ships_to:
+        parts.append(in_language(chinese, f"可寄到 {plan.ships_to}", f"ships to {plan.ships_to}"))
+    if plan.exclude:
+        parts.append(in_language(chinese, "不含要避开的成分或材质", "free of what you avoid"))
+    parts = parts or [in_language(chinese, "与你的描述相符", "matches your description")]
+    return in_language(chinese, "，", ", ").join(parts)
+
+
+def _obeyed(scene: Scene, plan: SearchPlan, chinese: bool) -> Iterator[str]:
+    constraints = [fact.value for fact in scene.facts if fact.is_constraint]
+    if constraints:
+        told = in_language(chinese, "；", "; ").join(constraints)
+        yield in_language(chinese, f"已按记住的约束避开：{told}。", f"Remembered constraints that I kept to: {told}.")
+    if plan.ships_to_remembered:
+        yield in_language(
+            chinese,
+            f"收货地按记住的 {plan.ships_to} 筛选。",
+            f"Only items that ship to your remembered destination {plan.ships_to}.",
+        )

@@ -1,0 +1,44 @@
+"""What the main model says when there is nothing to search."""
+
+from offline_model.language.languages import in_language, is_chinese
+from offline_model.language.statements import statements_in
+from offline_model.language.wishes import SmallTalk, Wishes
+from offline_model.playing.play import Play
+from offline_model.playing.remembering import receipts
+from offline_model.playing.scene import Scene
+
+
+def talk(scene: Scene, wishes: Wishes) -> Play:
+    chinese = is_chinese(scene.words)
+    told = receipts(scene)
+    if told:
+        return Play("\n".join(told))
+    if wishes.small_talk is not None:
+        return Play(in_language(chinese, *_SMALL_TALK[wishes.small_talk]))
+    if statements_in(scene.words):
+        # Not "remembered": that is said only after a receipt.
+        return Play(
+            in_language(
+                chinese, "知道了，这一轮我会按它来。想找点什么？", "Noted for this turn. What would you like to find?"
+            )
+        )
+    return Play(in_language(chinese, "请告诉我你想找什么商品。", "Please tell me what you would like to find."))
+
+
+_SMALL_TALK = {
+    SmallTalk.GREETING: (
+        "你好！我是跨境购物助手，想找什么商品都可以告诉我。",
+        "Hello! I am a shopping assistant. Tell me what you would like to find.",
+    ),
+    SmallTalk.THANKS: ("不客气，还需要什么随时说。", "You are welcome. Just say if you need anything else."),
+    SmallTalk.FAREWELL: ("再见，购物愉快！", "Goodbye, and happy shopping!"),
+    SmallTalk.ASSENT: ("好的。还需要我找别的吗？", "All right. Shall I look for anything else?"),
+    SmallTalk.ABILITIES: (
+        "我能按你的预算、收货地和忌口找商品，并记住你要求我记住的偏好。",
+        "I find products that fit your budget, destination and restrictions, and remember what you ask me to.",
+    ),
+    SmallTalk.OFF_TOPIC: (
+        "这个我帮不上忙，我只管购物。想找什么商品？",
+        "I can only help with shopping. What are you looking for?",
+    ),
+}

@@ -1,0 +1,37 @@
+"""L5: the block of long-term memory that goes in before the first main call of every turn."""
+
+from collections.abc import Sequence
+
+from agent.context.fences import one_line
+from common.memory_api.facts import TIER_ONE_CAP, Fact, MemoryCategory
+
+_RULE = (
+    "标 [constraint] 的条目本轮必须遵守：把它写进 item_search 的 exclude，系统不会替你加。多块记忆以最新的一块为准。"
+)
+_NONE = "（目前没有长期记忆；之前的记忆块已全部失效。）"
+
+
+def select_tier_one_facts(facts: Sequence[Fact]) -> list[Fact]:
+    """All constraints, without a cap; then the newest others up to TIER_ONE_CAP in all. Ties by key.
+
+    Newest is by `seq`, the order of the last writer; clocks order nothing.
+    """
+    ordered = sorted(facts, key=lambda fact: (-fact.seq, fact.key))
+    constraints = [fact for fact in ordered if fact.category is MemoryCategory.CONSTRAINT]
+    others = [fact for fact in ordered if fact.category is not MemoryCategory.CONSTRAINT]
+    return constraints + others[: max(0, TIER_ONE_CAP - len(constraints))]
+
+
+def render_memory_block(facts: Sequence[Fact]) -> str:
+    """The block for the selected facts, in their order.
+
+    Without facts it says that earlier blocks no longer count; the caller leaves it out where there was none.
+    """
+    lines = [_line(fact) for fact in facts]
+    body = [*lines, _RULE] if lines else [_NONE]
+    return "\n".join(["<user_long_term_memory>", *body, "</user_long_term_memory>"])
+
+
+def _line(fact: Fact) -> str:
+    whose = "" if fact.subject == "self" else f"（{one_line(fact.subject)}）"
+    return f"- [{fact.category.value}] {one_line(fact.key)}{whose}: {one_line(fact.value)}"

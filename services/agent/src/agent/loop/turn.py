@@ -1,0 +1,94 @@
+"""A turn at work: what was claimed, the log as it grows, and where writes and progress go."""
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from agent.catalogue.terms import Language
+from agent.context.messages import call_ids
+from agent.context.release import Release
+from agent.progress.feed import ProgressFeed
+from agent.turns.leased_turn import LeasedTurn
+from common.memory_api.sessions import LogEntry, NewLogEntry
+from common.memory_api.turns import ClaimedTurn, FailureCode, ItemCard, ModelCall
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a turn ends: the answer, and the entries that are stored together with it."""
+
+    reply: str
+    items: list[ItemCard] = field(default_factory=list)
+    entries: list[NewLogEntry] = field(default_factory=list)
+    failure: FailureCode | None = None
+
+
+class Turn:
+    """The log only ever grows, and only by what memory has stored."""
+
+    def __init__(
+        self,
+        claimed: ClaimedTurn,
+        memory: LeasedTurn,
+        progress: ProgressFeed,
+        release: Release,
+        language: Language,
+        give_up_at: float,
+    ) -> None:
+        self.claimed = claimed
+        self.memory = memory
+        self.progress = progress
+        self.release = release
+        self.language = language
+        self.give_up_at = give_up_at
+        """When no new attempt of a model call may begin (monotonic seconds)."""
+        self.log: list[LogEntry] = list(claimed.log)
+        self.head = claimed.head
+        self.model_calls = claimed.model_calls
+        self.call_ids = call_ids(self.log)
+
+    @property
+    def entries(self) -> list[LogEntry]:
+        """The entries of this turn."""
+        return [entry for entry in self.log if entry.turn_id == self.claimed.turn_id]
+
+    def with_pending(self, pending: Sequence[NewLogEntry]) -> list[LogEntry]:
+        """The session log as it will be once `pending` is stored."""
+        return self.log + [
+            LogEntry(**entry.model_dump(), position=self.head + offset, turn_id=self.claimed.turn_id)
+            for offset, entry in enumerate(pending, start=1)
+        ]
+
+    async def append(self, entries: Sequence[NewLogEntry], model_call: ModelCall | None = None) -> None:
+        """Store entries under the lease. Raises ProblemError where the turn is no longer ours.
+
+        A write that has begun is seen to its end even when the turn is cancelled: else nobody would know the head.
+        """
+        session_begins = self.claimed.release is None and not self.log
+        release_id = self.release.release_id if session_begins else None
+        await see_through(self._append(entries, model_call, release_id))
+
+    async def _append(
+        self, entries: Sequence[NewLogEntry], model_call: ModelCall | None, release_id: str | None
+    ) -> None:
+        extended = self.with_pending(entries)
+        head = await self.memory.append(self.head, entries, model_call, release_id)
+        self.log, self.head = extended, head
+        self.call_ids |= call_ids(extended[-len(entries) :])
+        if model_call is not None:
+            self.model_calls += 1
+
+
+async def see_through(work: Coroutine[Any, Any, Result]) -> Result:
+    """Await `work` to its end; a cancellation that comes meanwhile is raised after it."""
+    task = asyncio.create_task(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait((task,))
+        if not task.cancelled():
+            task.exception()  # seen: the cancellation is what counts now
+        raise

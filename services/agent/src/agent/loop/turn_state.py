@@ -1,0 +1,73 @@
+"""Where a turn stands, read from its log entries alone: so a later attempt continues where the last one stopped."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from agent.context.messages import message_of, tool_calls_of, tool_results
+from agent.tools import item_search
+from agent.tools.item_search import read_items
+from agent.tools.runner import read_arguments
+from common.memory_api.sessions import Layer, LogEntry, NewLogEntry
+from common.memory_api.turns import Behaviour, ItemCard, MemoryUse
+from common.memory_api.user_data import BehaviourKind
+from model_client.answers import ToolCall
+
+
+@dataclass(frozen=True)
+class TurnState:
+    """`steps` counts answers of the model. `open_calls` have no result yet; `final_text` ends the turn."""
+
+    has_user_message: bool
+    has_memory_block: bool
+    steps: int
+    open_calls: tuple[ToolCall, ...]
+    final_text: str | None
+
+
+def read_state(entries: Sequence[LogEntry]) -> TurnState:
+    """The state behind the entries of one turn."""
+    answers = [message for message in map(message_of, entries) if message.get("role") == "assistant"]
+    answered = {result.call_id for _, result in tool_results(entries)}
+    last: dict[str, Any] = answers[-1] if answers else {}
+    calls = tool_calls_of(last)
+    return TurnState(
+        has_user_message=any(entry.layer is Layer.L4 for entry in entries),
+        has_memory_block=any(entry.layer is Layer.L5 for entry in entries),
+        steps=len(answers),
+        open_calls=tuple(call for call in calls if call.call_id not in answered),
+        final_text=str(last.get("content") or "") if answers and not calls else None,
+    )
+
+
+def offered_items(entries: Sequence[LogEntry]) -> list[ItemCard]:
+    """Every product the turn's searches returned."""
+    searches = {call.call_id for call in _calls_of(entries) if call.name == item_search.NAME}
+    return [
+        card for _, result in tool_results(entries) if result.call_id in searches for card in read_items(result.content)
+    ]
+
+
+def searches_of(entries: Sequence[LogEntry]) -> list[Behaviour]:
+    """One entry of behaviour history per distinct search of the turn, in order."""
+    queries: dict[str, None] = {}
+    for call in _calls_of(entries):
+        query = (read_arguments(call.arguments) or {}).get("query") if call.name == item_search.NAME else None
+        if isinstance(query, str) and query.strip():
+            queries.setdefault(" ".join(query.split())[:200])
+    return [Behaviour(kind=BehaviourKind.SEARCH, text=query) for query in queries]
+
+
+def memory_uses_of(entries: Iterable[LogEntry | NewLogEntry]) -> list[MemoryUse]:
+    """Which facts the turn was shown, and how; each fact once per way."""
+    uses: dict[tuple[UUID, str], MemoryUse] = {}
+    for entry in entries:
+        for fact_id in entry.memory_fact_ids:
+            use = MemoryUse(fact_id=fact_id, how="injected" if entry.layer is Layer.L5 else "recalled")
+            uses.setdefault((use.fact_id, use.how), use)
+    return list(uses.values())
+
+
+def _calls_of(entries: Sequence[LogEntry]) -> list[ToolCall]:
+    return [call for entry in entries for call in tool_calls_of(message_of(entry))]

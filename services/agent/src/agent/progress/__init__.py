@@ -1,0 +1,1 @@
+"""What whoever watches a turn is told while it runs. Nothing depends on it."""

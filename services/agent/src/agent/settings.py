@@ -1,0 +1,62 @@
+"""Settings of the agent, from the environment."""
+
+from pathlib import Path
+
+from pydantic import Field, SecretStr, field_validator
+
+from common.settings import ServiceSettings
+from model_client.profiles import PROFILES, ProviderProfile
+
+
+class CatalogueSettings(ServiceSettings):
+    """What is needed to build the catalogue's vectors."""
+
+    model_base_url: str | None = None
+    model_api_key: SecretStr = SecretStr("none")
+    model_embedding: str
+    embedding_base_url: str | None = None
+    """Defaults to MODEL_BASE_URL."""
+    catalogue_dir: Path | None = None
+    """Directory of the vector file (local mode). Either this or QDRANT_URL is needed."""
+    qdrant_url: str | None = None
+
+    @property
+    def embedding_endpoint(self) -> str:
+        endpoint = self.embedding_base_url or self.model_base_url
+        if endpoint is None:
+            raise ValueError("either EMBEDDING_BASE_URL or MODEL_BASE_URL is needed")
+        return endpoint
+
+
+class AgentSettings(CatalogueSettings):
+    memory_url: str
+    service_token: SecretStr
+    redis_url: SecretStr
+    model_base_url: str
+    model_main: str
+    model_fast: str
+    """For side calls (the planner)."""
+    model_profile: str = "generic"
+    model_retry_seconds: float = Field(default=45.0, ge=0)
+    """How long, from a call's start, a new attempt of it may begin."""
+    model_first_chunk_seconds: float = Field(default=60.0, gt=0)
+    model_between_chunks_seconds: float = Field(default=30.0, gt=0)
+    workers: int = Field(default=8, ge=1, le=256)
+    """Turns at work at a time."""
+    max_steps: int = Field(default=12, ge=3)
+    """Model calls per turn."""
+    finish_seconds: float = Field(default=5.0, ge=0)
+    """After SIGTERM: how long turns may go on before they are handed back."""
+    stop_seconds: float = Field(default=15.0, gt=0)
+    """After SIGTERM: when the process ends in any case."""
+
+    @field_validator("model_profile")
+    @classmethod
+    def _known_profile(cls, name: str) -> str:
+        if name not in PROFILES:
+            raise ValueError(f"must be one of {', '.join(sorted(PROFILES))}")
+        return name
+
+    @property
+    def profile(self) -> ProviderProfile:
+        return PROFILES[self.model_profile]

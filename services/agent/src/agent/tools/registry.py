@@ -1,0 +1,40 @@
+"""Which tools there are."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from agent.catalogue.catalogue import Catalogue
+from agent.tools import item_search, recall_memories, save_memory
+from agent.tools.item_search import ItemSearch
+from agent.tools.recall_memories import RecallMemories
+from agent.tools.save_memory import SaveMemory
+from agent.tools.shopping_summary import ShoppingSummaryTool
+from agent.tools.tool import Tool
+
+EXTERNAL_SOURCE_TOOLS = frozenset({item_search.NAME, recall_memories.NAME})
+"""Tools whose results hold words from outside: fenced as `<external_content>`."""
+
+MEMORY_BEARING_TOOLS = frozenset({save_memory.NAME, recall_memories.NAME})
+"""Tools whose arguments or results hold memory: their log entries are overwritten when the user clears it."""
+
+
+class ToolRegistry:
+    def __init__(self, tools: Sequence[Tool]) -> None:
+        self._tools = {tool.name: tool for tool in tools}
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(self._tools.values())
+
+    def get(self, name: str) -> Tool | None:
+        return self._tools.get(name)
+
+    @property
+    def names(self) -> list[str]:
+        return sorted(self._tools)
+
+    def schemas(self) -> list[dict[str, Any]]:
+        return [self._tools[name].schema for name in self.names]
+
+
+def build_tools(catalogue: Catalogue) -> ToolRegistry:
+    return ToolRegistry([ItemSearch(catalogue), SaveMemory(), RecallMemories(), ShoppingSummaryTool()])

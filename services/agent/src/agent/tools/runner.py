@@ -1,0 +1,119 @@
+"""Runs the calls of one step: independent ones at once, effectful ones in order, exactly one result for each."""
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pydantic import ValidationError
+
+from agent.context.fences import external_content
+from agent.tools.registry import EXTERNAL_SOURCE_TOOLS, MEMORY_BEARING_TOOLS, ToolRegistry
+from agent.tools.tool import ToolContext, ToolFailed, ToolResult
+from common.clock import Clock
+from common.logs import get_logger
+from common.problems import ProblemError
+from common.streams.progress import ProgressEvent
+from model_client.answers import ToolCall
+from model_client.exact_json import exact_json
+
+_log = get_logger(__name__)
+
+
+class ToolRunner:
+    """`time_limit` is seconds per call. `effect_done` is called when a call has had its effect."""
+
+    def __init__(
+        self, registry: ToolRegistry, clock: Clock, effect_done: Callable[[], None], *, time_limit: float = 20.0
+    ) -> None:
+        self._registry = registry
+        self._clock = clock
+        self._effect_done = effect_done
+        self._time_limit = time_limit
+
+    async def run(
+        self, calls: Sequence[ToolCall], context_of: Callable[[ToolCall], ToolContext]
+    ) -> list[tuple[ToolCall, ToolResult]]:
+        """One result per call, in the order of the calls. Raises ProblemError where the lease is lost."""
+        effectful = [call for call in calls if self._is_effectful(call)]
+        others = [call for call in calls if not self._is_effectful(call)]
+        results: dict[str, ToolResult] = {}
+
+        async def run_into(some: Sequence[ToolCall]) -> None:
+            for call in some:
+                results[call.call_id] = await self._run_one(call, context_of(call))
+
+        tasks = [asyncio.create_task(run_into(some)) for some in (effectful, *([call] for call in others)) if some]
+        try:
+            await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        return [(call, results[call.call_id]) for call in calls]
+
+    def _is_effectful(self, call: ToolCall) -> bool:
+        tool = self._registry.get(call.name)
+        return tool is not None and tool.effectful
+
+    async def _run_one(self, call: ToolCall, context: ToolContext) -> ToolResult:
+        started_at = self._clock.monotonic()
+        arguments = read_arguments(call.arguments)
+        about = {"call_id": call.call_id, "tool": call.name}
+        context.progress.emit(ProgressEvent.TOOL_STARTED, {**about, "arguments": arguments or {}})
+        result = await self._result(call, arguments, context)
+        self._effect_done()
+        duration_ms = round((self._clock.monotonic() - started_at) * 1_000)
+        context.progress.emit(
+            ProgressEvent.TOOL_FINISHED, {**about, "summary": result.note, "duration_ms": duration_ms}
+        )
+        _log.info("tool.ran", tool=call.name, duration_ms=duration_ms, note=result.note)
+        return result
+
+    async def _result(self, call: ToolCall, arguments: dict[str, Any] | None, context: ToolContext) -> ToolResult:
+        tool = self._registry.get(call.name)
+        if tool is None:
+            return error_result(call, f"there is no such tool; the tools are {', '.join(self._registry.names)}")
+        if arguments is None:
+            return error_result(call, "the arguments are not a JSON object; send the call again with valid JSON")
+        try:
+            async with asyncio.timeout(self._time_limit):
+                return _fenced(call, await tool.run(arguments, context))
+        except ToolFailed as error:
+            return error_result(call, str(error))
+        except ValidationError as error:
+            return error_result(call, _what_is_wrong(error))
+        except TimeoutError:
+            _log.warning("tool.timed_out", tool=call.name)
+            return error_result(call, "this took too long; try once more, or go on without it")
+        except ProblemError:
+            raise  # the lease is lost, or memory says that we are wrong
+        except Exception as error:  # noqa: BLE001 - a bug in one tool costs its result, not the turn
+            _log.error("tool.bug", tool=call.name, error=error)
+            return error_result(call, "the tool failed; go on without it")
+
+
+def read_arguments(text: str) -> dict[str, Any] | None:
+    """The arguments of a call, or None when the text is not a JSON object."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def error_result(call: ToolCall, message: str) -> ToolResult:
+    return ToolResult(exact_json({"error": message}), note="error", bears_memory=call.name in MEMORY_BEARING_TOOLS)
+
+
+def _fenced(call: ToolCall, result: ToolResult) -> ToolResult:
+    if call.name not in EXTERNAL_SOURCE_TOOLS:
+        return result
+    return replace(result, content=external_content(call.name, result.content))
+
+
+def _what_is_wrong(error: ValidationError) -> str:
+    """Where and why, for the model; the values are left out."""
+    found = error.errors(include_input=False, include_url=False, include_context=False)[:5]
+    return "; ".join(f"{'.'.join(str(part) for part in item['loc']) or 'arguments'}: {item['msg']}" for item in found)

@@ -1,0 +1,92 @@
+"""What a tool is: a schema the model sees, and a function from arguments to exactly one result."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+from uuid import UUID
+
+from agent.catalogue.terms import Language
+from common.memory_api.facts import FactOutcome, ProposedFact, Recalled
+from common.memory_api.user_data import UserSettings
+from common.streams.progress import ProgressEvent
+
+
+class ToolMemory(Protocol):
+    """What tools may ask of the memory service, under the lease of the turn they run in."""
+
+    async def save_fact(self, call_id: str, proposed: ProposedFact) -> FactOutcome: ...
+
+    async def recall(self, topic: str) -> Recalled: ...
+
+
+class Progress(Protocol):
+    """Where a tool tells whoever watches the turn. Never waits, never fails."""
+
+    def emit(self, event: ProgressEvent, data: dict[str, Any]) -> None: ...
+
+
+@dataclass(frozen=True)
+class ToolContext:
+    """The turn in which a call runs. Effects are keyed by `call_id`, so that a second attempt has one effect."""
+
+    call_id: str
+    language: Language
+    settings: UserSettings
+    memory: ToolMemory
+    progress: Progress
+
+
+@dataclass(frozen=True)
+class ShoppingSummary:
+    """The turn's answer: what the user reads, and the products it names as (item id, reason), in order."""
+
+    reply: str
+    items: tuple[tuple[str, str | None], ...]
+
+
+@dataclass(frozen=True)
+class ToolResult:
+    """`content` is for the model, `note` one line for whoever watches. A `summary` ends the turn."""
+
+    content: str
+    note: str
+    memory_fact_ids: tuple[UUID, ...] = ()
+    bears_memory: bool = False
+    summary: ShoppingSummary | None = None
+
+
+class ToolFailed(Exception):
+    """The call has no result; the message is for the model and says what it can do."""
+
+
+class Tool(Protocol):
+    """`effectful` calls of one step run one after the other, in the model's order; all others at once."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def effectful(self) -> bool: ...
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The tool as it stands in a request. A change of it makes a new release."""
+
+    async def run(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+        """Raises ToolFailed, or pydantic.ValidationError for arguments that make no sense."""
+
+
+def function_schema(name: str, description: str, properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
+    return {
+        "type": "function",
+        "function": {
+            "name": name,
+            "description": description,
+            "parameters": {
+                "type": "object",
+                "properties": properties,
+                "required": required,
+                "additionalProperties": False,
+            },
+        },
+    }

@@ -1,0 +1,130 @@
+"""The memory service as one claimed turn sees it: every call carries the turn's owner, and writes its lease."""
+
+from collections.abc import Sequence
+from typing import Protocol, TypeVar
+from uuid import UUID
+
+from common.memory_api import operations
+from common.memory_api.base import Message, Owner
+from common.memory_api.facts import Fact, FactOutcome, ProposedFact, ReadFacts, Recall, Recalled, SaveFact
+from common.memory_api.operations import Operation
+from common.memory_api.sessions import NewLogEntry
+from common.memory_api.turns import (
+    AppendStep,
+    Behaviour,
+    ClaimedTurn,
+    ClaimTurn,
+    FailureCode,
+    FinishTurn,
+    ItemCard,
+    Lease,
+    MemoryUse,
+    ModelCall,
+    ReleaseTurn,
+    RenewLease,
+    TurnReference,
+)
+
+Request = TypeVar("Request", bound=Message)
+Response = TypeVar("Response", bound=Message)
+
+_TOOL_RETRY_SECONDS = 3.0
+"""A tool's call to memory is given up sooner than a step: the model can go on without it."""
+
+
+class MemoryCaller(Protocol):
+    """The port: `common.memory_api.client.MemoryClient` over HTTP, or memory in the same process."""
+
+    async def call(
+        self, operation: Operation[Request, Response], request: Request, *, retry_for: float | None = None
+    ) -> Response:
+        """Raises ProblemError for a clear no, MemoryUnavailable when there was no answer."""
+
+
+class LeasedTurn:
+    def __init__(self, memory: MemoryCaller, owner: Owner, turn_id: UUID, lease_token: UUID) -> None:
+        self._memory = memory
+        self._owner = owner
+        self._turn_id = turn_id
+        self._lease_token = lease_token
+
+    async def claim(self) -> ClaimedTurn:
+        request = ClaimTurn(owner=self._owner, turn_id=self._turn_id, lease_token=self._lease_token)
+        return await self._memory.call(operations.CLAIM_TURN, request)
+
+    async def renew(self, retry_for: float) -> Lease:
+        request = RenewLease(owner=self._owner, turn_id=self._turn_id, lease_token=self._lease_token)
+        return await self._memory.call(operations.RENEW_LEASE, request, retry_for=retry_for)
+
+    async def append(
+        self,
+        expected_head: int,
+        entries: Sequence[NewLogEntry],
+        model_call: ModelCall | None = None,
+        release_id: str | None = None,
+    ) -> int:
+        """Append to the session log; returns the new head."""
+        request = AppendStep(
+            owner=self._owner,
+            turn_id=self._turn_id,
+            lease_token=self._lease_token,
+            expected_head=expected_head,
+            entries=list(entries),
+            model_call=model_call,
+            release=release_id,
+        )
+        return (await self._memory.call(operations.APPEND_STEP, request)).head
+
+    async def finish(
+        self,
+        expected_head: int,
+        *,
+        entries: Sequence[NewLogEntry],
+        failure: FailureCode | None,
+        reply: str,
+        items: Sequence[ItemCard],
+        memory_uses: Sequence[MemoryUse],
+        behaviour: Sequence[Behaviour],
+    ) -> TurnReference:
+        request = FinishTurn(
+            owner=self._owner,
+            turn_id=self._turn_id,
+            lease_token=self._lease_token,
+            expected_head=expected_head,
+            entries=list(entries),
+            failure=failure,
+            reply=reply,
+            items=list(items),
+            memory_uses=list(memory_uses),
+            behaviour=list(behaviour),
+        )
+        return await self._memory.call(operations.FINISH_TURN, request)
+
+    async def release(self, *, retry_in_seconds: float, error_code: str | None, spend_attempt: bool) -> None:
+        request = ReleaseTurn(
+            owner=self._owner,
+            turn_id=self._turn_id,
+            lease_token=self._lease_token,
+            retry_in_seconds=retry_in_seconds,
+            error_code=error_code,
+            spend_attempt=spend_attempt,
+        )
+        await self._memory.call(operations.RELEASE_TURN, request, retry_for=2.0)
+
+    async def read_facts(self) -> list[Fact]:
+        request = ReadFacts(owner=self._owner, turn_id=self._turn_id)
+        return (await self._memory.call(operations.READ_FACTS, request)).facts
+
+    async def save_fact(self, call_id: str, proposed: ProposedFact) -> FactOutcome:
+        request = SaveFact(
+            owner=self._owner,
+            turn_id=self._turn_id,
+            lease_token=self._lease_token,
+            call_id=call_id,
+            proposed=proposed,
+        )
+        return await self._memory.call(operations.SAVE_FACT, request, retry_for=_TOOL_RETRY_SECONDS)
+
+    async def recall(self, topic: str) -> Recalled:
+        request = Recall(owner=self._owner, topic=topic)
+        return await self._memory.call(operations.RECALL, request, retry_for=_TOOL_RETRY_SECONDS)

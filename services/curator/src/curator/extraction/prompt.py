@@ -1,0 +1,75 @@
+"""The curator's request: its own prefix, the same for everybody, then one message about the turn."""
+
+import re
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Any
+
+from common.memory_api.facts import MAX_NEW_FACTS, Fact, MemoryCategory
+from model_client.exact_json import exact_json
+from model_client.requests import ModelRequest
+
+_TAGS = ("known_facts", "user_words", "final_reply")
+_INVISIBLE = "[\\s\u00ad\u200b-\u200f\u2060-\u2064\ufeff]*"
+_FENCE_MARK = re.compile(f"<(?={_INVISIBLE}/?{_INVISIBLE}(?:{'|'.join(_TAGS)}))", re.IGNORECASE)
+
+RESPONSE_FORMAT: dict[str, Any] = {
+    "type": "json_schema",
+    "json_schema": {
+        "name": "curated_facts",
+        "strict": True,
+        "schema": {
+            "type": "object",
+            "properties": {
+                "facts": {
+                    "type": "array",
+                    "maxItems": MAX_NEW_FACTS,
+                    "items": {
+                        "type": "object",
+                        "properties": {
+                            "key": {"type": "string"},
+                            "value": {"type": "string"},
+                            "category": {"type": "string", "enum": [category.value for category in MemoryCategory]},
+                            "evidence": {"type": "string"},
+                        },
+                        "required": ["key", "value", "category", "evidence"],
+                        "additionalProperties": False,
+                    },
+                }
+            },
+            "required": ["facts"],
+            "additionalProperties": False,
+        },
+    },
+}
+
+
+def instructions() -> str:
+    return files("curator.extraction").joinpath("instructions.md").read_text(encoding="utf-8")
+
+
+def extraction_request(model: str, user_text: str, reply: str, facts: Sequence[Fact]) -> ModelRequest:
+    """Nothing but the user's words, the final reply and the known facts: no tool results, no session state."""
+    return ModelRequest(
+        model=model,
+        messages=(
+            exact_json({"role": "system", "content": instructions()}),
+            exact_json({"role": "user", "content": turn_message(user_text, reply, facts)}),
+        ),
+        options={"response_format": RESPONSE_FORMAT, "temperature": 0},
+    )
+
+
+def turn_message(user_text: str, reply: str, facts: Sequence[Fact]) -> str:
+    known = "\n".join(_line(fact) for fact in sorted(facts, key=lambda fact: fact.key)) or "none"
+    blocks = zip(_TAGS, (known, _neutralise(user_text), _neutralise(reply)), strict=True)
+    return "\n".join(f"<{tag}>\n{content}\n</{tag}>" for tag, content in blocks)
+
+
+def _line(fact: Fact) -> str:
+    return _neutralise(f"- [{fact.category.value}] {fact.key}: {' '.join(fact.value.split())}")
+
+
+def _neutralise(text: str) -> str:
+    """Words from outside cannot close or open a block: the `<` of such a mark becomes a full-width one."""
+    return _FENCE_MARK.sub("＜", text)

@@ -1,0 +1,1 @@
+"""Who calls: bearer tokens, and the caller that routes are given."""

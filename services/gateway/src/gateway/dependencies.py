@@ -1,0 +1,71 @@
+"""What the routes are given. `app.py` builds it once; nothing here is built per request."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from common.clock import Clock
+from gateway.events.follow import TurnFollower
+from gateway.health.readiness import Readiness
+from gateway.memory_service import MemoryService
+from gateway.settings import GatewaySettings
+from gateway.turns.acceptance import TurnAcceptance
+from gateway.turns.cancellation import TurnCancellation
+
+
+@dataclass(frozen=True)
+class Components:
+    settings: GatewaySettings
+    clock: Clock
+    memory: MemoryService
+    acceptance: TurnAcceptance
+    cancellation: TurnCancellation
+    follower: TurnFollower
+    readiness: Readiness
+
+
+def components(request: Request) -> Components:
+    found = request.app.state.components
+    assert isinstance(found, Components)
+    return found
+
+
+_Components = Annotated[Components, Depends(components)]
+
+
+def _settings(found: _Components) -> GatewaySettings:
+    return found.settings
+
+
+def _clock(found: _Components) -> Clock:
+    return found.clock
+
+
+def _memory(found: _Components) -> MemoryService:
+    return found.memory
+
+
+def _acceptance(found: _Components) -> TurnAcceptance:
+    return found.acceptance
+
+
+def _cancellation(found: _Components) -> TurnCancellation:
+    return found.cancellation
+
+
+def _follower(found: _Components) -> TurnFollower:
+    return found.follower
+
+
+def _readiness(found: _Components) -> Readiness:
+    return found.readiness
+
+
+Settings = Annotated[GatewaySettings, Depends(_settings)]
+WallClock = Annotated[Clock, Depends(_clock)]
+Memory = Annotated[MemoryService, Depends(_memory)]
+Acceptance = Annotated[TurnAcceptance, Depends(_acceptance)]
+Cancellation = Annotated[TurnCancellation, Depends(_cancellation)]
+Follower = Annotated[TurnFollower, Depends(_follower)]
+ReadinessCheck = Annotated[Readiness, Depends(_readiness)]

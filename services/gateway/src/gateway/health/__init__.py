@@ -1,0 +1,1 @@
+"""Whether this process lives, and whether it should get traffic."""

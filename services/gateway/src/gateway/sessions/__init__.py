@@ -1,0 +1,1 @@
+"""A user's sessions: open, list, end, their turns and what they cost."""

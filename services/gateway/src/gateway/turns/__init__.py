@@ -1,0 +1,1 @@
+"""Posting, reading and cancelling turns."""

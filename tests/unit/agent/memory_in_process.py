@@ -1,0 +1,155 @@
+"""The memory service as far as one agent needs it, in this process: the same operations, the same refusals.
+
+For tests of the loop and the worker. What it promises is what tests/integration shows of the real service.
+"""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID, uuid4
+
+from common.memory_api import operations as op
+from common.memory_api.base import Done, Owner
+from common.memory_api.client import MemoryUnavailable
+from common.memory_api.facts import Fact, FactAction, FactOutcome, Facts, Recalled
+from common.memory_api.sessions import LogEntry
+from common.memory_api.turns import (
+    Behaviour,
+    ClaimedTurn,
+    FinishTurn,
+    Head,
+    Lease,
+    ModelCall,
+    ReleaseTurn,
+    TurnReference,
+    TurnStatus,
+)
+from common.memory_api.user_data import UserSettings
+from common.problems import ProblemCode, ProblemError
+
+OWNER = Owner(tenant_id="t", user_id="u")
+
+
+class MemoryInProcess:
+    """One session with one turn at a time. Tests set what it holds and read what was stored."""
+
+    def __init__(self, text: str = "找一个双肩包", lease_seconds: float = 15.0, deadline_seconds: float = 60.0) -> None:
+        self.session_id = uuid4()
+        self.turn_id = uuid4()
+        self.text = text
+        self.lease_seconds = lease_seconds
+        self.deadline_seconds = deadline_seconds
+        self.release: str | None = None
+        self.log: list[LogEntry] = []
+        self.model_calls: list[ModelCall] = []
+        self.facts: list[Fact] = []
+        self.behaviour: list[Behaviour] = []
+        self.settings = UserSettings()
+        self.saved: dict[str, FactOutcome] = {}
+        self.saves = 0
+        self.attempt = 0
+        self.token: UUID | None = None
+        self.finished: FinishTurn | None = None
+        self.released: ReleaseTurn | None = None
+        self.calls: list[str] = []
+        self.down: set[str] = set()
+        self.problems: dict[str, ProblemCode] = {}
+        self.next_fact_action = FactAction.ADDED
+
+    async def call(self, operation: op.Operation[Any, Any], request: Any, *, retry_for: float | None = None) -> Any:
+        self.calls.append(operation.path)
+        if operation.path in self.down:
+            raise MemoryUnavailable(operation.path)
+        if operation.path in self.problems:
+            raise ProblemError(self.problems[operation.path])
+        handle: Callable[[Any], Any] = getattr(self, "_" + operation.path.replace("/", "_").replace("-", "_"))
+        return handle(request)
+
+    @property
+    def ended(self) -> bool:
+        return self.finished is not None
+
+    def new_turn(self, text: str) -> None:
+        """The session's next turn."""
+        self.turn_id, self.text, self.token, self.finished = uuid4(), text, None, None
+        self.attempt, self.model_calls = 0, []
+
+    def lose_lease(self) -> None:
+        self.token = uuid4()
+
+    def _turns_claim(self, request: Any) -> ClaimedTurn:
+        if self.finished is not None:
+            raise ProblemError(ProblemCode.ALREADY_DONE)
+        self.token, self.attempt = request.lease_token, self.attempt + 1
+        return ClaimedTurn(
+            turn_id=self.turn_id,
+            session_id=self.session_id,
+            seq=1,
+            purge_generation=0,
+            attempt=self.attempt,
+            lease_seconds=self.lease_seconds,
+            deadline_seconds=self.deadline_seconds,
+            text=self.text,
+            release=self.release,
+            head=len(self.log),
+            log=list(self.log),
+            session_constraints=None,
+            behaviour=self.behaviour,
+            favourites=[],
+            settings=self.settings,
+            model_calls=len(self.model_calls),
+        )
+
+    def _turns_renew(self, request: Any) -> Lease:
+        self._must_hold_lease(request)
+        return Lease(lease_seconds=self.lease_seconds, deadline_seconds=self.deadline_seconds)
+
+    def _turns_append_step(self, request: Any) -> Head:
+        self._must_hold_lease(request)
+        self._append(request)
+        if request.model_call is not None:
+            self.model_calls.append(request.model_call)
+        self.release = self.release or request.release
+        return Head(head=len(self.log))
+
+    def _turns_finish(self, request: Any) -> TurnReference:
+        self._must_hold_lease(request)
+        self._append(request)
+        self.finished = request
+        return TurnReference(
+            turn_id=self.turn_id,
+            session_id=self.session_id,
+            seq=1,
+            purge_generation=0,
+            status=TurnStatus.FAILED if request.failure else TurnStatus.COMPLETED,
+        )
+
+    def _turns_release(self, request: Any) -> Done:
+        self._must_hold_lease(request)
+        self.released, self.token = request, None
+        return Done()
+
+    def _facts_read(self, _: Any) -> Facts:
+        return Facts(facts=self.facts)
+
+    def _facts_save(self, request: Any) -> FactOutcome:
+        self._must_hold_lease(request)
+        if request.call_id not in self.saved:
+            self.saves += 1
+            self.saved[request.call_id] = FactOutcome(
+                key=request.proposed.key, action=self.next_fact_action, value=request.proposed.value
+            )
+        return self.saved[request.call_id]
+
+    def _facts_recall(self, _: Any) -> Recalled:
+        return Recalled(facts=self.facts, behaviour=[entry.text for entry in self.behaviour])
+
+    def _append(self, request: Any) -> None:
+        if request.expected_head != len(self.log):
+            raise ProblemError(ProblemCode.HEAD_MOVED)
+        for entry in request.entries:
+            position = len(self.log) + 1
+            self.log.append(LogEntry(**entry.model_dump(), position=position, turn_id=request.turn_id))
+
+    def _must_hold_lease(self, request: Any) -> None:
+        if request.lease_token != self.token:
+            raise ProblemError(ProblemCode.LEASE_LOST)

@@ -1,0 +1,68 @@
+"""What the model writes into `item_search`, and what is read back out of a stored result."""
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from agent.catalogue.products import load_products
+from agent.catalogue.queries import Exclusion, SearchResult
+from agent.context.fences import external_content
+from agent.tools.item_search import read_items, read_query, render_items
+from agent.tools.registry import build_tools
+from agent.tools.runner import read_arguments
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"query": "包"}, {}),
+        ({"query": "包", "exclude": "坚果"}, {"exclude": ("坚果",)}),
+        ({"query": "包", "exclude": [], "brands": None, "ships_to": ""}, {}),
+        ({"query": "包", "ships_to": "de", "currency": "eur"}, {"ships_to": "DE", "currency": "EUR"}),
+        ({"query": "包", "sort": "price", "limit": 500}, {"limit": 20}),
+    ],
+)
+def test_arguments_are_read_leniently(arguments: dict[str, Any], expected: dict[str, Any]) -> None:
+    query = read_query(arguments, [])
+    assert {name: getattr(query, name) for name in expected} == expected
+    assert query.query == "包"
+
+
+@pytest.mark.parametrize(
+    "arguments", [{}, {"query": " "}, {"query": "包", "ships_to": "Germany"}, {"query": "包", "price_max": "cheap"}]
+)
+def test_arguments_that_make_no_sense_are_refused(arguments: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        read_query(arguments, [])
+
+
+def test_the_users_platforms_cannot_be_widened() -> None:
+    assert read_query({"query": "包", "platforms": ["jd", "etsy"]}, ["jd", "taobao"]).platforms == ("jd",)
+    assert read_query({"query": "包", "platforms": ["etsy"]}, ["jd", "taobao"]).platforms == ("jd", "taobao")
+
+
+def test_a_stored_result_gives_its_products_back() -> None:
+    products = load_products()[:3]
+    shown = render_items(SearchResult(products, [Exclusion("x", "坚果")]), "zh")
+    cards = read_items(external_content("item_search", shown))
+    assert [(card.item_id, card.price, card.title) for card in cards] == [
+        (product.item_id, product.price, product.title_zh) for product in products
+    ]
+
+
+@pytest.mark.parametrize("content", ['{"error":"no"}', "", "[]", '{"items":[{"item_id":1}]}', '{"items":7}'])
+def test_other_results_give_none(content: str) -> None:
+    assert read_items(content) == []
+
+
+@pytest.mark.parametrize("text", ["", "[", "[]", "7", '"x"', "{'a':1}", "[" * 100_000])
+def test_arguments_that_are_no_object_are_none(text: str) -> None:
+    assert read_arguments(text) is None
+
+
+def test_every_schema_says_what_its_tool_reads() -> None:
+    for tool in build_tools(None):  # type: ignore[arg-type]
+        function = tool.schema["function"]
+        assert function["name"] == tool.name
+        assert set(function["parameters"]["required"]) <= set(function["parameters"]["properties"])

@@ -1,0 +1,204 @@
+"""A curation from its event to its record, with a scripted model and memory in this process."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Callable
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from common.clock import SystemClock
+from common.crash_points import CrashPoints
+from common.events import Cause, TurnCompleted
+from common.ids import new_id
+from common.memory_api import operations as op
+from common.memory_api.base import Done
+from common.memory_api.client import MemoryUnavailable
+from common.memory_api.curation import CurationInput, FailCuration, Ingest, Ingested
+from common.memory_api.facts import FactAction, FactOutcome
+from common.problems import ProblemCode, ProblemError
+from common.streams.progress import ProgressEvent
+from curator.curation.worker import CurationTools, CurationWorker
+from model_client.answers import ModelAnswer, ModelEvent
+from model_client.errors import ModelError, ModelMisbehaved, ModelRefused, ModelUnavailable
+from model_client.requests import ModelRequest
+from model_client.usage import ModelUsage
+
+GOOD = json.dumps(
+    {"facts": [{"key": "nut_allergy", "value": "对坚果过敏", "category": "constraint", "evidence": "坚果"}]}
+)
+
+
+class Memory:
+    """Claim, ingest and fail of one curation."""
+
+    def __init__(self, lease_seconds: float = 15.0) -> None:
+        self.lease_seconds = lease_seconds
+        self.ingested: list[Ingest] = []
+        self.failed: list[FailCuration] = []
+        self.problems: dict[str, ProblemCode] = {}
+        self.down: set[str] = set()
+
+    async def call(self, operation: op.Operation[Any, Any], request: Any, *, retry_for: float | None = None) -> Any:
+        if operation.path in self.down:
+            raise MemoryUnavailable(operation.path)
+        if operation.path in self.problems:
+            raise ProblemError(self.problems[operation.path])
+        if operation is op.CLAIM_CURATION:
+            return CurationInput(
+                turn_id=request.turn_id,
+                session_id=uuid4(),
+                seq=1,
+                purge_generation=0,
+                attempt=1,
+                lease_seconds=self.lease_seconds,
+                user_text="我对坚果过敏",
+                reply="好的",
+                facts=[],
+            )
+        if operation is op.INGEST:
+            self.ingested.append(request)
+            return Ingested(
+                outcomes=[
+                    FactOutcome(key=each.key, action=FactAction.ADDED, value=each.value) for each in request.proposed
+                ]
+            )
+        self.failed.append(request)
+        return Done()
+
+
+class Model:
+    def __init__(self, step: str | Exception | Callable[[], Any], finish_reason: str = "stop") -> None:
+        self._step = step
+        self._finish_reason = finish_reason
+        self.requests: list[ModelRequest] = []
+
+    async def stream(self, request: ModelRequest, *, give_up_at: float | None = None) -> AsyncGenerator[ModelEvent]:
+        self.requests.append(request)
+        if isinstance(self._step, Exception):
+            raise self._step
+        if not isinstance(self._step, str):
+            await self._step()
+            return
+        yield ModelAnswer("{}", self._step, (), self._finish_reason, ModelUsage(7, None, 3), 1, 2)
+
+
+class Progress:
+    def __init__(self) -> None:
+        self.events: list[tuple[ProgressEvent, dict[str, Any]]] = []
+
+    async def emit(self, event: ProgressEvent, data: dict[str, Any]) -> None:
+        self.events.append((event, data))
+
+
+def worker_of(memory: Memory, model: Model, progress: Progress | None = None) -> CurationWorker:
+    kept = progress or Progress()
+
+    def progress_of(_: UUID) -> Progress:
+        return kept
+
+    return CurationWorker(CurationTools(memory, model, "fast", progress_of, SystemClock(), new_id, CrashPoints()))
+
+
+def completed() -> TurnCompleted:
+    return TurnCompleted(
+        event_id=new_id(),
+        tenant_id="t",
+        user_id="u",
+        session_id=uuid4(),
+        turn_id=uuid4(),
+        seq=1,
+        purge_generation=0,
+        occurred_at=datetime.now(UTC),
+        cause=Cause.LIVE,
+        run=2,
+    )
+
+
+async def test_facts_are_ingested_and_the_watcher_is_told() -> None:
+    memory, progress, event = Memory(), Progress(), completed()
+    await worker_of(memory, Model(GOOD), progress).handle(event)
+    [ingested] = memory.ingested
+    assert (ingested.turn_id, ingested.run) == (event.turn_id, 2)
+    assert [fact.key for fact in ingested.proposed] == ["nut_allergy"]
+    assert ingested.model_call is not None
+    assert (ingested.model_call.prompt_tokens, ingested.model_call.cached_tokens) == (7, None)
+    [(told, data)] = progress.events
+    assert told is ProgressEvent.MEMORY_UPDATED
+    assert data["outcomes"][0]["value"] == "对坚果过敏"
+    assert memory.failed == []
+
+
+async def test_a_turn_without_facts_is_ingested_too() -> None:
+    memory, progress = Memory(), Progress()
+    await worker_of(memory, Model('{"facts":[]}'), progress).handle(completed())
+    assert memory.ingested[0].proposed == []
+    assert progress.events == [(ProgressEvent.MEMORY_UPDATED, {"outcomes": []})]
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "spends"),
+    [
+        (ModelUnavailable("down"), "model-unavailable", False),
+        (ModelRefused(400), "model-misbehaved", True),
+        (ModelMisbehaved("empty"), "model-misbehaved", True),
+        (RuntimeError("a bug"), "bug", True),
+    ],
+)
+async def test_a_failure_is_recorded(error: ModelError | RuntimeError, code: str, spends: bool) -> None:
+    memory, progress = Memory(), Progress()
+    await worker_of(memory, Model(error), progress).handle(completed())
+    assert [(each.error_code, each.spend_attempt) for each in memory.failed] == [(code, spends)]
+    assert memory.ingested == []
+    assert progress.events == []
+
+
+@pytest.mark.parametrize("answer", ["没有", GOOD[:-3]])
+async def test_an_unreadable_answer_is_a_failure_and_not_no_facts(answer: str) -> None:
+    memory = Memory()
+    await worker_of(memory, Model(answer)).handle(completed())
+    assert memory.ingested == []
+    assert memory.failed[0].error_code == "model-misbehaved"
+
+
+async def test_a_model_that_hangs_is_given_up_within_the_lease() -> None:
+    memory = Memory(lease_seconds=0.3)
+    async with asyncio.timeout(2.0):
+        await worker_of(memory, Model(asyncio.Event().wait)).handle(completed())
+    assert [(each.error_code, each.spend_attempt) for each in memory.failed] == [("model-unavailable", False)]
+
+
+async def test_a_shutdown_hands_it_back_for_nothing() -> None:
+    memory, asked = Memory(), asyncio.Event()
+
+    async def hang() -> None:
+        asked.set()
+        await asyncio.Event().wait()
+
+    worker = worker_of(memory, Model(hang))
+    handling = asyncio.create_task(worker.handle(completed()))
+    await asked.wait()
+    worker.hand_back()
+    await handling
+    assert [(each.error_code, each.spend_attempt) for each in memory.failed] == [("shutdown", False)]
+
+
+@pytest.mark.parametrize("path", [op.CLAIM_CURATION.path, op.INGEST.path])
+@pytest.mark.parametrize("code", [ProblemCode.LEASE_LOST, ProblemCode.ALREADY_DONE, ProblemCode.GENERATION_CHANGED])
+async def test_a_curation_that_is_no_longer_ours_is_left_alone(path: str, code: ProblemCode) -> None:
+    memory, progress = Memory(), Progress()
+    memory.problems[path] = code
+    await worker_of(memory, Model(GOOD), progress).handle(completed())
+    assert memory.failed == []
+    assert progress.events == []
+
+
+async def test_memory_that_does_not_answer_leaves_it_to_the_sweeper() -> None:
+    memory = Memory()
+    memory.down = {op.CLAIM_CURATION.path}
+    model = Model(GOOD)
+    await worker_of(memory, model).handle(completed())
+    assert model.requests == []
+    assert memory.failed == []
