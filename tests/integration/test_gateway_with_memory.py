@@ -26,7 +26,7 @@ async def processes(
         await running.start("gateway")
         yield running
     finally:
-        await running.stop_all()
+        running.kill_all()
 
 
 @pytest.fixture

@@ -27,6 +27,12 @@ async def lock_session(tx: UserTransaction, session_id: UUID) -> int:
     return int(head)
 
 
+async def must_exist(tx: UserTransaction, session_id: UUID) -> None:
+    found = select(sessions.c.session_id).where(own(sessions, tx), sessions.c.session_id == session_id)
+    if (await tx.connection.execute(found)).one_or_none() is None:
+        raise ProblemError(ProblemCode.NOT_FOUND)
+
+
 async def append(
     tx: UserTransaction,
     session_id: UUID,

@@ -8,6 +8,7 @@ from common.memory_api.turns import ModelCall, ModelCallKind
 from common.memory_api.usage import TurnModelCall, Usage
 from memory.database.schema import model_calls, turns
 from memory.database.transactions import UserTransaction
+from memory.sessions.log import must_exist
 from memory.turns.rows import TurnRow
 from memory.users import own
 
@@ -29,6 +30,7 @@ async def store_model_call(tx: UserTransaction, turn: TurnRow, call: ModelCall, 
 
 async def session_usage(tx: UserTransaction, request: SessionRequest) -> Usage:
     """Every call of the session, side calls included, in the order of turns and calls."""
+    await must_exist(tx, request.session_id)
     query = (
         select(model_calls, turns.c.seq.label("turn_seq"))
         .join(

@@ -16,12 +16,11 @@ from common.memory_api.turns import (
     TurnStatus,
     TurnView,
 )
-from common.problems import ProblemCode, ProblemError
 from memory.curation.outcomes import read_outcomes
-from memory.database.schema import dispatch, sessions, turns
+from memory.database.schema import dispatch, turns
 from memory.database.transactions import UserTransaction
 from memory.dispatch.records import lock_work
-from memory.sessions.log import lock_session, read_log
+from memory.sessions.log import lock_session, must_exist, read_log
 from memory.turns.ending import give_up
 from memory.turns.rows import TurnRow, find_turn, items, reply, user_text
 from memory.users import lock_user, own
@@ -40,11 +39,7 @@ async def get_turn(tx: UserTransaction, request: TurnRequest) -> TurnView:
 
 
 async def session_turns(tx: UserTransaction, request: SessionRequest) -> Turns:
-    session = await tx.connection.scalar(
-        select(sessions.c.session_id).where(own(sessions, tx), sessions.c.session_id == request.session_id)
-    )
-    if session is None:
-        raise ProblemError(ProblemCode.NOT_FOUND)
+    await must_exist(tx, request.session_id)
     query = select(turns).where(own(turns, tx), turns.c.session_id == request.session_id).order_by(turns.c.seq)
     rows = (await tx.connection.execute(query)).all()
     return Turns(turns=[await _view(tx, row) for row in rows])
