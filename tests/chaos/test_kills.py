@@ -123,7 +123,7 @@ async def test_memory_dies_between_marking_work_and_publishing_it(
         turn_id = await user.say(SAVING_AND_SEARCHING)
         await processes.stop("memory")
         await processes.restart_valkey_empty()  # so that the sweeper has something to publish
-        fuse = await processes.start_armed("memory", CrashPoint.MEMORY_SWEEP_MARKED)
+        fuse = await processes.start_armed("memory", CrashPoint.MEMORY_SWEEP_MARKED, wait=False)
         assert await processes.wait_ended("memory") == -9
         assert not fuse.exists()
         await processes.start("memory")

@@ -109,14 +109,14 @@ class Processes:
         usual = self._environments[name.partition("-")[0]]
         await self._services.start(name, {**usual, **(environment or {})}, wait=wait)
 
-    async def start_armed(self, name: str, point: CrashPoint) -> Path:
+    async def start_armed(self, name: str, point: CrashPoint, *, wait: bool = True) -> Path:
         """Start a service that dies by SIGKILL when it first reaches `point`.
 
         Returns the fuse: a file that is gone once the process has died there.
         """
         fuse = self.directory / f"fuse-{name}-{point}"
         fuse.touch()
-        await self.start(name, {"CRASH_POINT": point, "CRASH_FUSE": str(fuse)})
+        await self.start(name, {"CRASH_POINT": point, "CRASH_FUSE": str(fuse)}, wait=wait)
         return fuse
 
     async def wait_ready(self, name: str, timeout: float = 60.0) -> None:
