@@ -27,7 +27,7 @@ pytestmark = pytest.mark.timeout(120)
         (b"[]", 422),
         (b"", 422),
         (b"{", 422),
-        (b"\xff\xfe\x00", 422),
+        (b"\xff\xfe\x00", 400),
     ],
 )
 async def test_a_body_that_is_no_turn(processes: Processes, body: bytes, status: int) -> None:
