@@ -174,7 +174,8 @@ class _Connection:
         if delivery.memory_told:
             return []
         untold = (delivery.nothing_told or not history_read) and not delivery.ended
-        moved_on = view.attempt > 0 or not view.status.open
+        # A turn that has stored nothing has nothing to show yet; if its stream lost something, a gap will tell.
+        moved_on = bool(view.steps) or not view.status.open
         events = [self._snapshot(view)] if not delivery.anchored or (untold and moved_on) else []
         return events + self._finished(view)
 
