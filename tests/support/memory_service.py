@@ -16,10 +16,10 @@ from pydantic import SecretStr
 from common.clock import SystemClock
 from common.ids import new_id
 from common.memory_api import operations as op
-from common.memory_api.base import OwnedRequest, Owner
+from common.memory_api.base import Owner
 from common.memory_api.client import MemoryClient
 from common.memory_api.curation import ClaimCuration, CurationInput, Ingest
-from common.memory_api.facts import Fact, FactOutcome, ListFacts, ProposedFact, SaveFact
+from common.memory_api.facts import Cleared, ClearMemory, Fact, FactOutcome, ListFacts, ProposedFact, SaveFact
 from common.memory_api.operations import Service
 from common.memory_api.sessions import CreateSession, Layer, NewLogEntry
 from common.memory_api.turns import AcceptedTurn, AcceptTurn, AppendStep, ClaimedTurn, ClaimTurn, FinishTurn
@@ -159,8 +159,10 @@ class MemoryService:
         await self.claim_curation(turn, token)
         return await self.ingest(turn, token, *proposed)
 
-    async def clear(self, owner: Owner) -> Any:
-        return await self.call(Service.GATEWAY, op.CLEAR_MEMORY, OwnedRequest(owner=owner))
+    async def clear(self, owner: Owner) -> Cleared:
+        request = ClearMemory(owner=owner, request_id=uuid4())
+        answer: Cleared = await self.call(Service.GATEWAY, op.CLEAR_MEMORY, request)
+        return answer
 
     async def facts(self, owner: Owner) -> dict[str, Fact]:
         answer = await self.call(Service.GATEWAY, op.LIST_FACTS, ListFacts(owner=owner))

@@ -53,10 +53,11 @@ async def test_a_repeated_ingest_has_one_effect_and_the_same_answer(memory: Memo
 
 async def test_at_most_three_facts_of_a_turn_are_taken(memory: MemoryService, owner: Owner) -> None:
     many = [
-        ProposedFact(key=f"k{n}", value=value, evidence="我对坚果过敏")
+        ProposedFact(key=f"k{n}", value=value)
         for n, value in enumerate(["甲乙丙丁", "子丑寅卯", "东南西北", "春夏秋冬"])
     ]
-    assert len(await memory.curate(await memory.complete(owner), *many)) == 3
+    turn = await memory.complete(owner, "我是甲乙丙丁，子丑寅卯，东南西北，春夏秋冬")
+    assert len(await memory.curate(turn, *many)) == 3
     assert set(await memory.facts(owner)) == {"k0", "k1", "k2"}
 
 
@@ -169,10 +170,10 @@ async def test_a_turn_does_not_wait_for_ever(memory: MemoryService, owner: Owner
 
 
 async def test_concurrent_writers_of_one_user_leave_a_clean_table(memory: MemoryService, owner: Owner) -> None:
-    turns = [await memory.complete(owner) for _ in range(4)]
+    turns = [await memory.complete(owner, f"我喜欢第{number}种颜色") for number in range(4)]
 
     async def curate(number: int) -> None:
-        fact = ProposedFact(key="colour", value=f"喜欢第{number}种颜色", evidence="我对坚果过敏")
+        fact = ProposedFact(key="colour", value=f"喜欢第{number}种颜色")
         await memory.curate(turns[number], fact)
 
     await asyncio.gather(*(curate(n) for n in range(4)), *(put(memory, owner, f"own_{n}", "v") for n in range(4)))

@@ -26,6 +26,9 @@ from memory.policy import Policy
 from memory.sessions.sessions import create_session
 from memory.turns.accept import accept_turn
 
+EXTRA_POLICIES = {"dispatch": ["all_work"], "users": ["all_users"]}
+"""Of the dispatch role; neither table has words."""
+
 
 @pytest.fixture
 async def pool_of_one(module_database: DatabaseUrls, valkey: str, tmp_path: Path) -> AsyncIterator[Database]:
@@ -54,7 +57,7 @@ async def test_every_table_of_the_schema_is_under_forced_row_level_security(as_a
     for name, row in found.items():
         assert row["relrowsecurity"], name
         assert row["relforcerowsecurity"], name
-        assert row["policies"] == (["all_work", "own_rows"] if name == "dispatch" else ["own_rows"]), name
+        assert row["policies"] == [*EXTRA_POLICIES.get(name, []), "own_rows"], name
 
 
 async def test_policies_name_the_user_for_reading_and_for_writing(as_admin: asyncpg.Connection) -> None:
@@ -91,10 +94,16 @@ async def test_the_dispatch_role_sees_work_records_and_no_words(module_database:
     connection = await asyncpg.connect(module_database.dispatch)
     try:
         await connection.fetch("SELECT * FROM dispatch")
-        for table in set(metadata.tables) - {"dispatch"}:
+        await connection.fetch("SELECT * FROM users")  # counters
+        for table in set(metadata.tables) - {"dispatch", "users"}:
             with pytest.raises(asyncpg.InsufficientPrivilegeError):
                 await connection.fetch(f"SELECT * FROM {table}")
-        for forbidden in ("DELETE FROM dispatch", "UPDATE dispatch SET user_id = 'x'", "TRUNCATE dispatch"):
+        for forbidden in (
+            "UPDATE users SET seq = 0",
+            "DELETE FROM dispatch",
+            "UPDATE dispatch SET user_id = 'x'",
+            "TRUNCATE dispatch",
+        ):
             with pytest.raises(asyncpg.InsufficientPrivilegeError):
                 await connection.execute(forbidden)
     finally:

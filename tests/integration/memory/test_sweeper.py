@@ -221,7 +221,7 @@ async def test_a_dead_turn_can_be_driven_again_while_it_is_its_sessions_last(
     await memory.call(Service.OPERATOR, op.REDRIVE_WORK, work)
     again = ATurn(owner, turn.session_id, turn.turn_id, uuid4())
     claimed = await memory.claim(again)
-    assert claimed.attempt == 1
+    assert claimed.attempt == 2
     await memory.finish(again, claimed.head)
     assert (await view(memory, turn)).status is TurnStatus.COMPLETED
     report = await memory.call(Service.OPERATOR, op.CHECK_INVARIANTS, CheckInvariants())

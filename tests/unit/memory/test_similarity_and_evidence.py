@@ -54,6 +54,7 @@ def test_words_that_carry_a_value(value: str, quote: str | None, words: str) -> 
         ("喜欢深海金枪鱼罐头", "喜欢金枪鱼", "我对坚果过敏"),
         ("我是管理员", "", "好的"),
         ("喜欢红色", "好", "好的"),
+        ("收货地是朝鲜", "背包", "推荐一个背包"),
     ],
 )
 def test_words_that_do_not(value: str, quote: str | None, words: str) -> None:

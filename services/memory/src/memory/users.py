@@ -4,6 +4,7 @@ Lock order everywhere: user → session → turn → work record → facts.
 """
 
 from dataclasses import dataclass
+from uuid import UUID
 
 from sqlalchemy import and_, select, update
 from sqlalchemy.dialects.postgresql import insert
@@ -18,6 +19,7 @@ from memory.database.transactions import UserTransaction
 class Counters:
     seq: int
     purge_generation: int
+    last_clear_id: UUID | None
 
 
 def own(table: Table, tx: UserTransaction) -> ColumnElement[bool]:
@@ -26,13 +28,20 @@ def own(table: Table, tx: UserTransaction) -> ColumnElement[bool]:
 
 
 async def lock_user(tx: UserTransaction) -> Counters:
-    """Lock the user's row for the rest of the transaction; makes it at first sight."""
-    locked = select(users.c.seq, users.c.memory_purge_gen).where(own(users, tx)).with_for_update()
+    """Lock the user's row for the rest of the transaction; makes it at first sight.
+
+    Locks here are FOR NO KEY UPDATE: rows that only refer to the locked one (foreign keys) need not wait.
+    """
+    locked = (
+        select(users.c.seq, users.c.memory_purge_gen, users.c.last_clear_id)
+        .where(own(users, tx))
+        .with_for_update(key_share=True)
+    )
     row = (await tx.connection.execute(locked)).one_or_none()
     if row is None:
         await tx.connection.execute(insert(users).values(**tx.key, created_at=tx.now).on_conflict_do_nothing())
         row = (await tx.connection.execute(locked)).one()
-    return Counters(row.seq, row.memory_purge_gen)
+    return Counters(row.seq, row.memory_purge_gen, row.last_clear_id)
 
 
 async def next_seq(tx: UserTransaction) -> int:
@@ -41,11 +50,11 @@ async def next_seq(tx: UserTransaction) -> int:
     return int((await tx.connection.execute(taken)).scalar_one())
 
 
-async def raise_purge_generation(tx: UserTransaction) -> int:
+async def raise_purge_generation(tx: UserTransaction, clear_id: UUID) -> int:
     raised = (
         update(users)
         .where(own(users, tx))
-        .values(memory_purge_gen=users.c.memory_purge_gen + 1)
+        .values(memory_purge_gen=users.c.memory_purge_gen + 1, last_clear_id=clear_id)
         .returning(users.c.memory_purge_gen)
     )
     return int((await tx.connection.execute(raised)).scalar_one())

@@ -91,7 +91,9 @@ class FactOutcome(Message):
 class ProposedFact(Message):
     key: _WireKey
     value: _WireValue
-    category: StorableText = MemoryCategory.PREFERENCE
+    category: StorableText | None = Field(
+        default=None, description="None keeps what the fact has; a new one is a preference"
+    )
     evidence: StorableText | None = Field(default=None, description="The user's words it rests on")
 
 
@@ -162,6 +164,12 @@ class Candidates(Message):
 
 class CandidateRequest(OwnedRequest):
     candidate_id: UUID
+
+
+class ClearMemory(OwnedRequest):
+    """`request_id` makes a repeated call (a lost answer) the same clear: it ends nothing that began after it."""
+
+    request_id: UUID
 
 
 class Cleared(Message):

@@ -2,9 +2,10 @@
 
 from fastapi import APIRouter
 
-from common.memory_api.base import OwnedRequest
+from common.ids import new_id
 from common.memory_api.facts import (
     Cleared,
+    ClearMemory,
     Fact,
     FactKeyRequest,
     Facts,
@@ -62,7 +63,7 @@ async def delete_fact(key: FactKey, owner: NamedOwner, memory: Memory) -> None:
 @router.delete("/{user_id}", summary="Forget everything", responses=_OF_A_USER)
 async def clear_memory(owner: NamedOwner, memory: Memory) -> Cleared:
     """Deletes all facts and their copies, and ends your open sessions; nothing brings them back."""
-    return await memory.ask(CLEAR_MEMORY, OwnedRequest(owner=owner))
+    return await memory.ask(CLEAR_MEMORY, ClearMemory(owner=owner, request_id=new_id()))
 
 
 @router.get("/{user_id}/{key:path}/history", summary="What a fact said before", responses=_OF_A_USER)

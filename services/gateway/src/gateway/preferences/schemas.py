@@ -22,7 +22,7 @@ class FactEdit(Message):
     model_config = ConfigDict(json_schema_extra={"examples": [{"value": "对坚果过敏", "category": "constraint"}]})
 
     value: Annotated[StorableText, StringConstraints(max_length=10_000)]
-    category: MemoryCategory = MemoryCategory.PREFERENCE
+    category: MemoryCategory | None = None
 
 
 class VersionToRestore(Message):

@@ -20,13 +20,13 @@ async def claim_curation(tx: UserTransaction, request: ClaimCuration) -> Curatio
     if record.state in (WorkState.PENDING, WorkState.LEASED) and turn.purge_generation != await purge_generation(tx):
         await close(tx, record, WorkState.DONE, GENERATION_CHANGED)
         return ProblemError(ProblemCode.GENERATION_CHANGED)
-    attempt = await take_lease(tx, record, request.lease_token)
+    fresh = await take_lease(tx, record, request.lease_token)
     return CurationInput(
         turn_id=turn.turn_id,
         session_id=turn.session_id,
         seq=turn.seq,
         purge_generation=turn.purge_generation,
-        attempt=attempt,
+        attempt=record.attempts + 1 if fresh else record.attempts,
         lease_seconds=tx.policy.lease.total_seconds(),
         user_text=user_text(tx, turn),
         reply=reply(tx, turn) or "",

@@ -10,7 +10,7 @@ from memory.curation.claim import GENERATION_CHANGED
 from memory.curation.outcomes import read_outcomes, store_outcomes
 from memory.database.transactions import UserTransaction
 from memory.dispatch.records import close, lock_work, must_hold_lease
-from memory.facts.candidates import keep_candidate
+from memory.facts.candidates import take_candidate
 from memory.facts.evidence import supported
 from memory.facts.gate import ValidFact
 from memory.facts.rows import MemoryFactRow, Writer, add_evidence, read_rows
@@ -57,12 +57,11 @@ async def _take(tx: UserTransaction, proposed: ProposedFact, writer: Writer, wor
     fact = through_gate(proposed)
     if isinstance(fact, FactOutcome):
         return fact
+    if not supported(fact.value, proposed.evidence, words):
+        return await take_candidate(tx, fact, writer)
     if await buried(tx, fact.key, fact.value, writer.seq):
         return outcome(fact, FactAction.DELETED_BY_USER)
-    if not supported(fact.value, proposed.evidence, words):
-        await keep_candidate(tx, fact, writer)
-        return outcome(fact, FactAction.CANDIDATE)
-    known = await read_rows(tx, lock=True)
+    known = await read_rows(tx)
     twin = _said_under_another_key(fact, known)
     if twin is not None and writer.turn_id is not None and writer.session_id is not None:
         await add_evidence(tx, twin.fact_id, writer.turn_id, writer.session_id, writer.source)

@@ -25,9 +25,13 @@ _ADVISORY_LOCK = 7_146_873_226
 _ROLE_ATTEMPTS = 20
 
 
+class CannotMakeRole(Exception):
+    """The owner's login may not make or change this role; it needs CREATEROLE."""
+
+
 async def migrate(settings: MigrationSettings) -> None:
     url = make_url(settings.database_url.get_secret_value()).set(drivername="postgresql+asyncpg")
-    engine = create_async_engine(url, poolclass=NullPool)
+    engine = create_async_engine(url, poolclass=NullPool, hide_parameters=True)
     try:
         await _ensure_role(engine, APP_ROLE, settings.memory_app_password)
         await _ensure_role(engine, DISPATCH_ROLE, settings.memory_dispatch_password)
@@ -59,16 +63,18 @@ async def _ensure_role(engine: AsyncEngine, role: str, password: SecretStr) -> N
                     text("SELECT true FROM pg_roles WHERE rolname = :role"), {"role": role}
                 )
                 verb = "ALTER" if exists else "CREATE"
+                # A new role has no rights by default; naming them would take a superuser when the role is there.
                 statement = await connection.scalar(
                     text(
-                        "SELECT format('%s ROLE %I LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOBYPASSRLS "
-                        "PASSWORD %L', CAST(:verb AS text), CAST(:role AS text), CAST(:password AS text))"
+                        "SELECT format('%s ROLE %I LOGIN PASSWORD %L', "
+                        "CAST(:verb AS text), CAST(:role AS text), CAST(:password AS text))"
                     ),
                     {"verb": verb, "role": role, "password": password.get_secret_value()},
                 )
                 await connection.execute(text(str(statement).replace(":", r"\:")))
             return
-        except DBAPIError:
+        except DBAPIError as error:
             if attempt == _ROLE_ATTEMPTS - 1:
-                raise
+                # The driver's error quotes the statement, and that the password.
+                raise CannotMakeRole(f"{role}: {type(error.orig).__name__}") from None
             await asyncio.sleep(0.05)

@@ -63,6 +63,7 @@ users = _owned(
     "users",
     Column("seq", BigInteger, nullable=False, server_default="0"),
     Column("memory_purge_gen", BigInteger, nullable=False, server_default="0"),
+    Column("last_clear_id", Uuid),
     Column("created_at", _Time, nullable=False),
     key=(),
 )

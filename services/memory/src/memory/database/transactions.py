@@ -86,6 +86,7 @@ def make_engine(url: str, pool_size: int) -> AsyncEngine:
         max_overflow=0,
         pool_timeout=5.0,
         pool_pre_ping=True,
+        hide_parameters=True,  # an error must not quote what a statement was given
         connect_args={
             "timeout": 5.0,
             "server_settings": {

@@ -1,6 +1,6 @@
 """The promises as queries: each counts the rows that break it. They run after every failure test, and for operators.
 
-Rows with words are visible one user at a time, so the queries run user by user, over everyone with a work record.
+Rows with words are visible one user at a time, so the queries run user by user, over everyone there is.
 """
 
 import json
@@ -10,9 +10,9 @@ from sqlalchemy import select, text
 
 from common.memory_api.base import Owner
 from common.memory_api.dispatch import CheckInvariants, InvariantReport
-from memory.database.schema import dispatch
+from memory.database.schema import users
 from memory.database.transactions import Database, UserTransaction
-from memory.sessions.log import read_log
+from memory.sessions.log import ERASED_PAYLOAD, read_log
 from memory.turns.closing import open_calls
 
 _ALWAYS: Mapping[str, str] = {
@@ -62,37 +62,42 @@ _ALWAYS: Mapping[str, str] = {
         SELECT count(*) FROM memory_candidates c JOIN turns t ON t.turn_id = c.turn_id, users u
         WHERE t.purge_generation <> u.memory_purge_gen""",
     "fact_older_than_tombstone": """
-        SELECT count(*) FROM memory_facts f JOIN memory_tombstones b ON b.fact_key = f.fact_key
+        SELECT count(*) FROM memory_facts f JOIN memory_tombstones b
+            ON b.fact_key = f.fact_key AND b.fingerprint = ''::bytea
         WHERE f.seq <= b.seq""",
     "candidate_older_than_tombstone": """
-        SELECT count(*) FROM memory_candidates c JOIN memory_tombstones b ON b.fact_key = c.fact_key
+        SELECT count(*) FROM memory_candidates c JOIN memory_tombstones b
+            ON b.fact_key = c.fact_key AND b.fingerprint = ''::bytea
         WHERE c.seq <= b.seq""",
-    "memory_in_log_of_cleared_generation": """
-        SELECT count(*) FROM session_log l JOIN turns t ON t.turn_id = l.turn_id, users u
-        WHERE t.purge_generation <> u.memory_purge_gen AND cardinality(l.memory_fact_ids) > 0""",
 }
 
 _SETTLED: Mapping[str, str] = {
     "turn_still_open": "SELECT count(*) FROM turns WHERE status IN ('accepted', 'running')",
     "work_still_open": "SELECT count(*) FROM dispatch WHERE state IN ('pending', 'leased')",
+    "curation_dead": "SELECT count(*) FROM dispatch WHERE kind = 'curate_turn' AND state = 'dead'",
 }
 
 
 async def check_invariants(database: Database, request: CheckInvariants) -> InvariantReport:
     queries = {**_ALWAYS, **(_SETTLED if request.settled else {})}
-    violations = {**dict.fromkeys(queries, 0), "tool_call_without_one_result": 0}
+    violations = {
+        **dict.fromkeys(queries, 0),
+        "tool_call_without_one_result": 0,
+        "memory_in_log_of_cleared_generation": 0,
+    }
     for owner in await _owners(database):
         async with database.of_user(owner) as tx:
             for name, query in queries.items():
                 parameters = {"memory_enabled": tx.policy.memory_enabled} if ":memory_enabled" in query else {}
                 violations[name] += int(await tx.connection.scalar(text(query), parameters) or 0)
             violations["tool_call_without_one_result"] += await _broken_calls(tx)
+            violations["memory_in_log_of_cleared_generation"] += await _memory_left_in_logs(tx)
     return InvariantReport(violations=violations)
 
 
 async def _owners(database: Database) -> list[Owner]:
     async with database.of_dispatch() as connection:
-        rows = await connection.execute(select(dispatch.c.tenant_id, dispatch.c.user_id).distinct())
+        rows = await connection.execute(select(users.c.tenant_id, users.c.user_id))
         return [Owner(tenant_id=row[0], user_id=row[1]) for row in rows]
 
 
@@ -104,10 +109,24 @@ async def _broken_calls(tx: UserTransaction) -> int:
     )
     broken = 0
     for session_id, turn_id in (await tx.connection.execute(ended)).all():
-        messages = [json.loads(entry.payload) for entry in await read_log(tx, session_id, turn_id)]
+        log = await read_log(tx, session_id, turn_id)
+        messages = [json.loads(entry.payload) for entry in log]
         calls = [call["id"] for message in messages for call in message.get("tool_calls") or ()]
         results = [message["tool_call_id"] for message in messages if message.get("role") == "tool"]
-        if any(message.get("content") == "[cleared by the user]" for message in messages):
+        if any(entry.payload == ERASED_PAYLOAD for entry in log):
             continue  # the pairing went with the words
         broken += len(open_calls(messages)) + abs(len(results) - len(set(results) & set(calls)))
     return broken
+
+
+async def _memory_left_in_logs(tx: UserTransaction) -> int:
+    """Entries that hold memory, of turns from before the user's last clear, that were not overwritten."""
+    bearing = text(
+        "SELECT DISTINCT l.session_id, l.turn_id FROM session_log l JOIN turns t ON t.turn_id = l.turn_id, users u "
+        "WHERE l.bears_memory AND t.purge_generation <> u.memory_purge_gen"
+    )
+    left = 0
+    for session_id, turn_id in (await tx.connection.execute(bearing)).all():
+        log = await read_log(tx, session_id, turn_id)
+        left += sum(entry.bears_memory and entry.payload != ERASED_PAYLOAD for entry in log)
+    return left

@@ -6,15 +6,18 @@ from sqlalchemy import Row, func, select
 
 from common.memory_api.base import Owner
 from common.memory_api.dispatch import ListWork, WorkId, WorkKind, WorkRecord, WorkRecords, WorkState
+from common.memory_api.sessions import Layer, NewLogEntry
 from common.memory_api.turns import FailureCode, TurnStatus
 from common.problems import ProblemCode, ProblemError
-from memory.database.schema import dispatch, sessions, turns
+from memory.database.schema import curation_outcomes, dispatch, sessions, turns
 from memory.database.transactions import Database, UserTransaction
 from memory.dispatch.records import lock_work, reopen, revoke
-from memory.sessions.log import lock_session
+from memory.sessions.log import append, lock_session, read_log
 from memory.turns.ending import give_up
 from memory.turns.rows import TurnRow, change_turn, find_turn
 from memory.users import lock_user, own
+
+_DRIVEN_AGAIN = '{"role":"user","content":"<system_notice>上一次没有做完，现在重新处理本轮请求。</system_notice>"}'
 
 
 async def list_work(database: Database, request: ListWork) -> WorkRecords:
@@ -81,6 +84,7 @@ async def _reopen_turn(tx: UserTransaction, request: WorkId) -> None:
     if last != turn.seq or state != "open":
         raise ProblemError(ProblemCode.SESSION_ENDED, "the turn is not the last of an open session")
     await _drop_curation(tx, turn)
+    await _tell_log(tx, turn)
     await change_turn(tx, turn.turn_id, status=TurnStatus.ACCEPTED, failure=None, reply=None, items=None)
     await change_turn(tx, turn.turn_id, first_claimed_at=None, finished_at=None)
 
@@ -88,10 +92,21 @@ async def _reopen_turn(tx: UserTransaction, request: WorkId) -> None:
 async def _drop_curation(tx: UserTransaction, turn: TurnRow) -> None:
     """The turn will end again and record its curation then; facts keep the evidence they have."""
     await tx.connection.execute(
+        curation_outcomes.delete().where(own(curation_outcomes, tx), curation_outcomes.c.turn_id == turn.turn_id)
+    )
+    await tx.connection.execute(
         dispatch.delete().where(
             own(dispatch, tx), dispatch.c.kind == WorkKind.CURATE_TURN, dispatch.c.subject_id == turn.turn_id
         )
     )
+
+
+async def _tell_log(tx: UserTransaction, turn: TurnRow) -> None:
+    """The log ends with the fixed answer of the failure; what follows it tells the model that work goes on."""
+    head = await lock_session(tx, turn.session_id)
+    if await read_log(tx, turn.session_id, turn.turn_id):
+        notice = NewLogEntry(entry_id=tx.new_id(), layer=Layer.L3, payload=_DRIVEN_AGAIN)
+        await append(tx, turn.session_id, turn.turn_id, turn.attempt, head=head, expected_head=head, entries=[notice])
 
 
 async def _lock_turn(tx: UserTransaction, request: WorkId) -> TurnRow:

@@ -48,7 +48,7 @@ async def add_work(
 
 
 async def lock_work(tx: UserTransaction, kind: WorkKind, subject_id: UUID, run: int = 0) -> Record:
-    found = select(dispatch).where(_is(tx, kind, subject_id, run)).with_for_update()
+    found = select(dispatch).where(_is(tx, kind, subject_id, run)).with_for_update(key_share=True)
     record = (await tx.connection.execute(found)).one_or_none()
     if record is None:
         raise ProblemError(ProblemCode.NOT_FOUND)
@@ -65,11 +65,12 @@ def must_hold_lease(record: Record, token: UUID) -> None:
         raise ProblemError(ProblemCode.LEASE_LOST)
 
 
-async def take_lease(tx: UserTransaction, record: Record, token: UUID, *, deadline: timedelta | None = None) -> int:
-    """Lease a due record and count the attempt; returns its number. Repeating it with the same token is the same
-    claim."""
+async def take_lease(tx: UserTransaction, record: Record, token: UUID, *, deadline: timedelta | None = None) -> bool:
+    """Lease a due record and count the attempt. False where the token holds it already: a repeated claim, whose
+    first answer was lost, is the same claim and only begins its lease anew."""
     if holds_lease(record, token):
-        return int(record.attempts)
+        await _change(tx, record, lease_until=tx.now + tx.policy.lease)
+        return False
     if record.state == WorkState.LEASED:
         raise ProblemError(ProblemCode.LEASE_HELD)
     if record.state != WorkState.PENDING:
@@ -86,7 +87,7 @@ async def take_lease(tx: UserTransaction, record: Record, token: UUID, *, deadli
     if deadline is not None and record.deadline_at is None:
         changes["deadline_at"] = tx.now + deadline
     await _change(tx, record, **changes)
-    return int(record.attempts) + 1
+    return True
 
 
 async def renew(tx: UserTransaction, record: Record, token: UUID) -> None:

@@ -3,13 +3,11 @@
 Several replicas may sweep at once: rows are taken with SKIP LOCKED and marked before anything is published.
 """
 
-import asyncio
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import DateTime, Row, and_, case, literal, or_, select, update
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy import DateTime, Row, and_, case, literal, or_, select, true, update
 
 from common.clock import Clock
 from common.crash_points import CrashPoint, CrashPoints
@@ -30,6 +28,8 @@ from memory.turns.rows import find_turn
 _log = get_logger(__name__)
 
 _BATCH = 200
+_LONG_WAIT = 5
+"""Times the pause between two publishes after which a record is woken although its group lags."""
 _TIME = DateTime(timezone=True)
 
 
@@ -52,24 +52,43 @@ class Sweeper:
 
     async def run(self) -> None:
         while True:
-            try:
-                await self.sweep()
-            except asyncio.CancelledError:
-                raise
-            except Exception as error:  # noqa: BLE001 - the edge: a failed sweep is tried again at the next beat
-                _log.error("sweep.failed", error=error)
+            await self.sweep()
             await self._clock.sleep(self._interval)
 
     async def sweep(self) -> None:
-        """One round: end what is past help, release expired leases, wake what is due."""
-        await self._end_hopeless()
-        await self._release_expired()
-        for kind in GROUP_OF_KIND:
-            if not await self._publisher.is_lagging(kind):
-                await self._wake(kind)
+        """One round: end what is past help, release expired leases, wake what is due.
 
-    async def _wake(self, kind: WorkKind) -> None:
+        The three do not depend on each other: trouble with one must not stop the others.
+        """
+        for phase in (self._end_hopeless, self._release_expired, self._wake_all):
+            try:
+                await phase()
+            except Exception as error:  # noqa: BLE001 - the edge: a failed phase is tried again at the next beat
+                _log.error("sweep.failed", phase=phase.__name__.strip("_"), error=error)
+
+    async def _wake_all(self) -> None:
+        for kind in GROUP_OF_KIND:
+            await self._wake(kind, lagging=await self._publisher.is_lagging(kind))
+
+    async def _wake(self, kind: WorkKind, *, lagging: bool) -> None:
         now = self._clock.now()
+        records = await self._mark_due(kind, now, lagging=lagging)
+        if records:
+            self._crash_points.reach(CrashPoint.MEMORY_SWEEP_MARKED)
+        waiting = sorted(records, key=lambda each: (each.tenant_id, each.user_id, each.seq))
+        while waiting and await self._publisher.publish(waiting[0], Cause.SWEEP, now):
+            waiting.pop(0)
+        if waiting:
+            await self._unmark(waiting, now)
+
+    async def _mark_due(self, kind: WorkKind, now: datetime, *, lagging: bool) -> Sequence[Row[Any]]:
+        """Due records, marked so that no replica publishes them again for a while.
+
+        While the group still has events to read, a record's own may be among them; so only those are woken that
+        were released since they were last published, and those that have waited for long.
+        """
+        never_published = dispatch.c.publish_after <= dispatch.c.next_attempt_at
+        long_due = dispatch.c.next_attempt_at <= now - _LONG_WAIT * self._policy.republish
         due = (
             select(dispatch.c.tenant_id, dispatch.c.user_id, dispatch.c.kind, dispatch.c.subject_id, dispatch.c.run)
             .where(
@@ -78,10 +97,11 @@ class Sweeper:
                 dispatch.c.attempts < self._policy.max_attempts,
                 dispatch.c.next_attempt_at <= now,
                 dispatch.c.publish_after <= now,
+                or_(never_published, long_due) if lagging else true(),
             )
             .order_by(dispatch.c.next_attempt_at)
             .limit(_BATCH)
-            .with_for_update(skip_locked=True)
+            .with_for_update(skip_locked=True, key_share=True)
             .cte("due")
         )
         marked = (
@@ -91,11 +111,18 @@ class Sweeper:
             .returning(dispatch)
         )
         async with self._database.of_dispatch() as connection:
-            records = (await connection.execute(marked)).all()
-        if records:
-            self._crash_points.reach(CrashPoint.MEMORY_SWEEP_MARKED)
-        for record in sorted(records, key=lambda each: (each.tenant_id, each.user_id, each.seq)):
-            await self._publisher.publish(record, Cause.SWEEP, now)
+            records: Sequence[Row[Any]] = (await connection.execute(marked)).all()
+            return records
+
+    async def _unmark(self, records: Sequence[Row[Any]], now: datetime) -> None:
+        """Redis did not take these: they are due again at the next beat."""
+        subjects = [record.subject_id for record in records]
+        async with self._database.of_dispatch() as connection:
+            await connection.execute(
+                update(dispatch)
+                .where(dispatch.c.subject_id.in_(subjects), dispatch.c.state == WorkState.PENDING)
+                .values(publish_after=now)
+            )
 
     async def _release_expired(self) -> None:
         now = self._clock.now()
@@ -104,13 +131,19 @@ class Sweeper:
             *((dispatch.c.attempts == n, literal(now + self._policy.pause_after(n), _TIME)) for n in attempts),
             else_=literal(now, _TIME),
         )
-        released = (
-            update(dispatch)
+        expired = (
+            select(dispatch.c.tenant_id, dispatch.c.user_id, dispatch.c.kind, dispatch.c.subject_id, dispatch.c.run)
             .where(
                 dispatch.c.state == WorkState.LEASED,
                 dispatch.c.lease_until < now,
                 dispatch.c.attempts < self._policy.max_attempts,
             )
+            .with_for_update(skip_locked=True, key_share=True)
+            .cte("expired")
+        )
+        released = (
+            update(dispatch)
+            .where(_same_record(expired))
             .values(
                 state=WorkState.PENDING,
                 lease_token=None,
@@ -132,8 +165,8 @@ class Sweeper:
             try:
                 async with self._database.of_user(owner) as tx:
                     await self._end(tx, record)
-            except SQLAlchemyError as error:
-                _log.warning("work.not_ended", subject_id=str(record.subject_id), error=error)
+            except Exception as error:  # noqa: BLE001 - one unreadable record must not stop the others
+                _log.error("work.not_ended", subject_id=str(record.subject_id), error=error)
 
     async def _hopeless(self) -> Sequence[Row[Any]]:
         now = self._clock.now()
@@ -153,7 +186,7 @@ class Sweeper:
             await lock_session(tx, found.session_id)
             turn = await find_turn(tx, found.subject_id, lock=True)
         record = await lock_work(tx, kind, found.subject_id, found.run)
-        if (record.state, record.lease_token, record.attempts) != (found.state, found.lease_token, found.attempts):
+        if not self._is_hopeless(record, tx.now):
             return  # it has moved since
         spent = record.attempts >= self._policy.max_attempts
         failure = FailureCode.ATTEMPTS_EXHAUSTED if spent else FailureCode.DEADLINE
@@ -162,6 +195,13 @@ class Sweeper:
         elif TurnStatus(turn.status).open:
             await give_up(tx, turn, record, failure, WorkState.DEAD)
         _log.warning("work.dead", kind=kind, subject_id=str(record.subject_id), attempts=record.attempts)
+
+    def _is_hopeless(self, record: Row[Any], now: datetime) -> bool:
+        """The same as the query above, said again under the lock: a lease may have been renewed meanwhile."""
+        idle = record.state == WorkState.PENDING or (record.state == WorkState.LEASED and record.lease_until < now)
+        spent = record.attempts >= self._policy.max_attempts
+        late = record.kind == WorkKind.TURN and record.deadline_at is not None and record.deadline_at < now
+        return bool(idle and (spent or late))
 
 
 def _same_record(due: Any) -> Any:

@@ -43,6 +43,8 @@ class UserCipher:
         return _VERSION + nonce + self._aead.encrypt(nonce, text.encode(), self._associated(place))
 
     def decrypt(self, stored: bytes, place: Place) -> str:
+        if stored[:1] != _VERSION:
+            raise CannotDecrypt(place.column)
         nonce, sealed = stored[1 : 1 + _NONCE_BYTES], stored[1 + _NONCE_BYTES :]
         try:
             return self._aead.decrypt(nonce, sealed, self._associated(place)).decode()

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from pathlib import Path
 from typing import Protocol
 
+from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from sqlalchemy import select
 from sqlalchemy.dialects.postgresql import insert
@@ -17,6 +18,7 @@ from common.ids import IdFactory
 from common.memory_api.base import Owner
 from memory.database.current_user import set_user
 from memory.database.schema import user_keys
+from memory.encryption.cipher import CannotDecrypt
 
 _KEY_BYTES = 32
 _NONCE_BYTES = 12
@@ -92,7 +94,10 @@ class PostgresKeyStore:
         return nonce + self._master.encrypt(nonce, key, _associated(owner))
 
     def _unwrap(self, wrapped: bytes, owner: Owner) -> bytes:
-        return self._master.decrypt(wrapped[:_NONCE_BYTES], wrapped[_NONCE_BYTES:], _associated(owner))
+        try:
+            return self._master.decrypt(wrapped[:_NONCE_BYTES], wrapped[_NONCE_BYTES:], _associated(owner))
+        except InvalidTag:
+            raise CannotDecrypt("user_keys.wrapped_key") from None
 
 
 def _associated(owner: Owner) -> bytes:

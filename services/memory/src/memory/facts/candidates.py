@@ -1,5 +1,6 @@
 """Candidates: values that the user's words did not carry. They wait for the user, who accepts or refuses them."""
 
+from collections.abc import Collection
 from typing import Any
 
 from sqlalchemy import Row, delete, select
@@ -11,6 +12,8 @@ from common.memory_api.facts import (
     CandidateRequest,
     Candidates,
     Fact,
+    FactAction,
+    FactOutcome,
     MemoryCategory,
     ProposedFact,
 )
@@ -19,15 +22,18 @@ from memory.database.schema import memory_candidates
 from memory.database.transactions import UserTransaction
 from memory.encryption.cipher import Place
 from memory.facts.gate import ValidFact
-from memory.facts.rows import Writer
-from memory.facts.tombstones import bury
-from memory.facts.writing import write_for_user
+from memory.facts.rows import Writer, find_row
+from memory.facts.tombstones import buried, bury
+from memory.facts.writing import outcome, write_for_user
 from memory.users import lock_user, next_seq, own
 
 _VALUE = "memory_candidates.value"
 
 
-async def keep_candidate(tx: UserTransaction, fact: ValidFact, writer: Writer) -> None:
+async def take_candidate(tx: UserTransaction, fact: ValidFact, writer: Writer) -> FactOutcome:
+    """Keep a value for the user's approval, unless they have spoken against it since."""
+    if await buried(tx, fact.key, fact.value, writer.seq):
+        return outcome(fact, FactAction.DELETED_BY_USER)
     candidate_id = tx.new_id()
     await tx.connection.execute(
         insert(memory_candidates)
@@ -45,6 +51,7 @@ async def keep_candidate(tx: UserTransaction, fact: ValidFact, writer: Writer) -
         )
         .on_conflict_do_nothing()
     )
+    return outcome(fact, FactAction.CANDIDATE)
 
 
 async def list_candidates(tx: UserTransaction, _: OwnedRequest) -> Candidates:
@@ -76,18 +83,32 @@ async def accept_candidate(tx: UserTransaction, request: CandidateRequest) -> Fa
 
 
 async def refuse_candidate(tx: UserTransaction, request: CandidateRequest) -> Done:
-    """The user's no leaves a tombstone: nothing that was said before brings it back."""
+    """The user's no leaves a tombstone: nothing that was said before brings it back.
+
+    Where a fact of that key stands, the no is to the value alone.
+    """
     await lock_user(tx)
     row = await _take(tx, request)
-    await bury(tx, row.fact_key, [_value(tx, row)], await next_seq(tx), "refused")
-    await drop_candidates_of_key(tx, row.fact_key)
+    value = _value(tx, row)
+    whole_key = await find_row(tx, row.fact_key) is None
+    await bury(tx, row.fact_key, [value], await next_seq(tx), "refused", whole_key=whole_key)
+    await drop_candidates(tx, row.fact_key if whole_key else None, [value])
     return Done()
 
 
-async def drop_candidates_of_key(tx: UserTransaction, fact_key: str) -> None:
-    await tx.connection.execute(
-        delete(memory_candidates).where(own(memory_candidates, tx), memory_candidates.c.fact_key == fact_key)
-    )
+async def drop_candidates(tx: UserTransaction, fact_key: str | None, values: Collection[str]) -> None:
+    """Drop what waits under the key, or says one of the values under any key."""
+    said = {tx.cipher.fingerprint(value) for value in values}
+    waiting = (await tx.connection.execute(select(memory_candidates).where(own(memory_candidates, tx)))).all()
+    dropped = [
+        row.candidate_id
+        for row in waiting
+        if row.fact_key == fact_key or tx.cipher.fingerprint(_value(tx, row)) in said
+    ]
+    if dropped:
+        await tx.connection.execute(
+            delete(memory_candidates).where(own(memory_candidates, tx), memory_candidates.c.candidate_id.in_(dropped))
+        )
 
 
 async def _take(tx: UserTransaction, request: CandidateRequest) -> Row[Any]:

@@ -6,10 +6,11 @@ refused when it comes to write. What still runs ends now, with a fixed answer, a
 
 from sqlalchemy import Table, delete, select
 
-from common.memory_api.base import OwnedRequest
-from common.memory_api.facts import Cleared
+from common.memory_api.facts import Cleared, ClearMemory
 from common.memory_api.turns import FailureCode
+from common.memory_api.user_data import BehaviourKind
 from memory.database.schema import (
+    behaviour,
     curation_outcomes,
     memory_candidates,
     memory_facts,
@@ -21,22 +22,41 @@ from memory.facts.tombstones import forget_tombstones
 from memory.sessions.log import erase_memory_entries
 from memory.sessions.sessions import mark_ended
 from memory.turns.ending import end_open_turns
+from memory.turns.rows import change_turn, seal_items, seal_reply
 from memory.users import lock_user, own, raise_purge_generation
 
+ERASED_REPLY = "（已随长期记忆清空 · cleared together with the memory）"
 
-async def clear_memory(tx: UserTransaction, _: OwnedRequest) -> Cleared:
-    await lock_user(tx)
-    generation = await raise_purge_generation(tx)
+
+async def clear_memory(tx: UserTransaction, request: ClearMemory) -> Cleared:
+    counters = await lock_user(tx)
+    if counters.last_clear_id == request.request_id:
+        return Cleared(purge_generation=counters.purge_generation, facts=0, sessions_ended=0, turns_ended=0)
+    generation = await raise_purge_generation(tx, request.request_id)
     open_sessions = select(sessions.c.session_id).where(own(sessions, tx), sessions.c.state == "open")
     session_ids = (await tx.connection.execute(open_sessions.order_by(sessions.c.session_id))).scalars().all()
     turns_ended = await end_open_turns(tx, FailureCode.MEMORY_CLEARED)
     await mark_ended(tx, session_ids, reason="memory-cleared")
-    await erase_memory_entries(tx)
+    await _erase_what_was_shown(tx)
     facts = await _delete_all(tx, memory_facts)  # versions, evidence and uses go with the facts
     for table in (memory_candidates, curation_outcomes, tool_effects):
         await _delete_all(tx, table)
     await forget_tombstones(tx)
     return Cleared(purge_generation=generation, facts=facts, sessions_ended=len(session_ids), turns_ended=turns_ended)
+
+
+async def _erase_what_was_shown(tx: UserTransaction) -> None:
+    """Turns that worked with memory may quote it: in their log, their answer, their cards and their searches."""
+    turn_ids = await erase_memory_entries(tx)
+    if not turn_ids:
+        return
+    for turn_id in turn_ids:
+        await change_turn(tx, turn_id, reply=seal_reply(tx, turn_id, ERASED_REPLY), items=seal_items(tx, turn_id, []))
+    await tx.connection.execute(
+        delete(behaviour).where(
+            own(behaviour, tx), behaviour.c.kind == BehaviourKind.SEARCH, behaviour.c.turn_id.in_(turn_ids)
+        )
+    )
 
 
 async def _delete_all(tx: UserTransaction, table: Table) -> int:

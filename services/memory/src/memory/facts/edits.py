@@ -17,10 +17,10 @@ from common.memory_api.facts import (
 from common.problems import ProblemCode, ProblemError
 from memory.database.schema import memory_fact_versions
 from memory.database.transactions import UserTransaction
-from memory.facts.candidates import drop_candidates_of_key
+from memory.facts.candidates import drop_candidates
 from memory.facts.gate import clean_fact_key
 from memory.facts.rows import delete_row, find_row, version_value, versions_of
-from memory.facts.tombstones import bury
+from memory.facts.tombstones import bury, was_deleted
 from memory.facts.writing import write_for_user
 from memory.users import lock_user, next_seq, own
 
@@ -36,11 +36,14 @@ async def delete_fact(tx: UserTransaction, request: FactKeyRequest) -> Done:
     key = clean_fact_key(request.key)
     row = await find_row(tx, key)
     if row is None:
+        if await was_deleted(tx, key):  # asked again, because the first answer was lost
+            return Done()
         raise ProblemError(ProblemCode.NOT_FOUND)
     older = [version_value(tx, version) for version in await tx.connection.execute(versions_of(tx, key))]
-    await bury(tx, key, [row.value, *older], await next_seq(tx), "deleted")
+    values = [row.value, *older]
+    await bury(tx, key, values, await next_seq(tx), "deleted")
     await delete_row(tx, row)
-    await drop_candidates_of_key(tx, key)
+    await drop_candidates(tx, key, values)
     return Done()
 
 

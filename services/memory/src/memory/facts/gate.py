@@ -32,7 +32,7 @@ class FactRefusal:
     key: str | None
 
 
-def validate_fact(key: str, value: str, category: str) -> ValidFact | FactRefusal:
+def validate_fact(key: str, value: str, category: str | None) -> ValidFact | FactRefusal:
     """Bring a fact into its stored form, or say which rule refuses it."""
     clean_key = clean_fact_key(key)
     clean_value = _one_line(value)
@@ -81,10 +81,10 @@ def _one_line(value: str) -> str:
     return " ".join(_without_marks(visible).split())
 
 
-def _category(category: str) -> MemoryCategory:
+def _category(category: str | None) -> MemoryCategory:
     """A wrong category costs one step of priority; refusing would cost the whole fact (S0 section 8)."""
     try:
-        return MemoryCategory(category)
+        return MemoryCategory(category or "")
     except ValueError:
         return MemoryCategory.PREFERENCE
 

@@ -5,7 +5,7 @@ stands there; the clock has no say.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -73,14 +73,14 @@ async def read_rows(tx: UserTransaction, *, lock: bool = False) -> list[MemoryFa
         .where(own(memory_facts, tx), or_(memory_facts.c.expires_at.is_(None), memory_facts.c.expires_at > tx.now))
         .order_by(memory_facts.c.seq.desc(), memory_facts.c.updated_at.desc(), memory_facts.c.fact_key)
     )
-    rows = await tx.connection.execute(query.with_for_update() if lock else query)
+    rows = await tx.connection.execute(query.with_for_update(key_share=True) if lock else query)
     return [_opened(tx, row) for row in rows]
 
 
 async def find_row(tx: UserTransaction, fact_key: str) -> MemoryFactRow | None:
     """The fact of this key, also an expired one, locked."""
     query = select(memory_facts).where(own(memory_facts, tx), memory_facts.c.fact_key == fact_key)
-    row = (await tx.connection.execute(query.with_for_update())).one_or_none()
+    row = (await tx.connection.execute(query.with_for_update(key_share=True))).one_or_none()
     return None if row is None else _opened(tx, row)
 
 
@@ -105,14 +105,28 @@ async def upsert_facts(tx: UserTransaction, fact: ValidFact, writer: Writer) -> 
         return FactAction.OUTDATED
     else:
         fact_id = existing.fact_id
-        same = normalise(existing.value) == normalise(fact.value)
-        if not same or existing.category is not fact.category:
-            await _keep_version(tx, existing)
-        await _overwrite(tx, existing, fact, writer)
-        action = FactAction.SUPPORTED if same else FactAction.UPDATED
+        action = await _write_over(tx, existing, fact, writer)
     if writer.turn_id is not None and writer.session_id is not None:
         await add_evidence(tx, fact_id, writer.turn_id, writer.session_id, writer.source)
     return action
+
+
+async def _write_over(tx: UserTransaction, existing: MemoryFactRow, fact: ValidFact, writer: Writer) -> FactAction:
+    """What says the same as before supports the fact and raises its order; anything else replaces it.
+
+    A repetition that nobody asked for takes nothing away: the curator changes neither source nor category, and
+    only the user themself makes less of a constraint.
+    """
+    same = normalise(existing.value) == normalise(fact.value)
+    if same and writer.source is FactSource.CURATOR:
+        await _change(tx, existing.fact_id, **_ordered(writer.order))
+        return FactAction.SUPPORTED
+    if same and existing.category is MemoryCategory.CONSTRAINT and writer.source is not FactSource.USER:
+        fact = replace(fact, category=MemoryCategory.CONSTRAINT)
+    if not same or existing.category is not fact.category:
+        await _keep_version(tx, existing)
+    await _change(tx, existing.fact_id, **_written(tx, existing.fact_id, fact, writer))
+    return FactAction.SUPPORTED if same else FactAction.UPDATED
 
 
 async def add_evidence(tx: UserTransaction, fact_id: UUID, turn_id: UUID, session_id: UUID, source: FactSource) -> None:
@@ -186,27 +200,26 @@ async def _insert(tx: UserTransaction, fact: ValidFact, writer: Writer) -> UUID:
     return fact_id
 
 
-async def _overwrite(tx: UserTransaction, existing: MemoryFactRow, fact: ValidFact, writer: Writer) -> None:
+async def _change(tx: UserTransaction, fact_id: UUID, **values: Any) -> None:
     await tx.connection.execute(
-        update(memory_facts)
-        .where(own(memory_facts, tx), memory_facts.c.fact_id == existing.fact_id)
-        .values(**_written(tx, existing.fact_id, fact, writer))
+        update(memory_facts).where(own(memory_facts, tx), memory_facts.c.fact_id == fact_id).values(**values)
     )
 
 
 def _written(tx: UserTransaction, fact_id: UUID, fact: ValidFact, writer: Writer) -> dict[str, Any]:
-    order = writer.order
     return {
+        **_ordered(writer.order),
         "value": tx.cipher.encrypt(fact.value, Place(_VALUE, fact_id)),
         "category": fact.category,
         "source": writer.source,
-        "seq": order.seq,
-        "rank": order.rank,
-        "run": order.run,
         "session_id": writer.session_id,
         "turn_id": writer.turn_id,
         "updated_at": tx.now,
     }
+
+
+def _ordered(order: Order) -> dict[str, int]:
+    return {"seq": order.seq, "rank": order.rank, "run": order.run}
 
 
 async def _keep_version(tx: UserTransaction, existing: MemoryFactRow) -> None:

@@ -7,13 +7,13 @@ from common.memory_api.facts import FactAction, FactOutcome, FactSource, SaveFac
 from memory.database.schema import tool_effects
 from memory.database.transactions import UserTransaction
 from memory.dispatch.records import lock_work, must_hold_lease
+from memory.facts.candidates import take_candidate
+from memory.facts.evidence import supported
 from memory.facts.gate import ValidFact
 from memory.facts.rows import Writer
-from memory.facts.writing import outcome, through_gate, write_fact
-from memory.turns.rows import TurnRow, find_turn
+from memory.facts.writing import MEMORY_DISABLED, outcome, through_gate, write_fact
+from memory.turns.rows import TurnRow, find_turn, user_text
 from memory.users import lock_user, own
-
-MEMORY_DISABLED = "memory-disabled"
 
 
 async def save_fact(tx: UserTransaction, request: SaveFact) -> FactOutcome:
@@ -44,8 +44,14 @@ async def _save(tx: UserTransaction, checked: ValidFact | FactOutcome, turn: Tur
         return FactOutcome(key=None, action=FactAction.REFUSED, rule=MEMORY_DISABLED)
     if isinstance(checked, FactOutcome):
         return checked
-    writer = Writer(FactSource.SAVE_MEMORY, seq=turn.seq, session_id=turn.session_id, turn_id=turn.turn_id)
-    return await write_fact(tx, checked, writer)
+    if not supported(checked.value, None, user_text(tx, turn)):
+        # The model's own idea, or an older memory block that it still sees: the user's word is needed first.
+        return await take_candidate(tx, checked, _writer(turn))
+    return await write_fact(tx, checked, _writer(turn))
+
+
+def _writer(turn: TurnRow) -> Writer:
+    return Writer(FactSource.SAVE_MEMORY, seq=turn.seq, session_id=turn.session_id, turn_id=turn.turn_id)
 
 
 async def _done_before(tx: UserTransaction, request: SaveFact, checked: ValidFact | FactOutcome) -> FactOutcome | None:

@@ -7,18 +7,27 @@ itself is gone.
 from collections.abc import Iterable
 from typing import Literal
 
-from sqlalchemy import delete, func, or_, select
+from sqlalchemy import and_, delete, func, or_, select
 from sqlalchemy.dialects.postgresql import insert
 
 from memory.database.schema import memory_tombstones
 from memory.database.transactions import UserTransaction
 from memory.users import own
 
+WHOLE_KEY = b""
+"""In place of a value's fingerprint: the mark is about the key, whatever the value."""
+
 
 async def bury(
-    tx: UserTransaction, fact_key: str, values: Iterable[str], seq: int, reason: Literal["deleted", "refused"]
+    tx: UserTransaction,
+    fact_key: str,
+    values: Iterable[str],
+    seq: int,
+    reason: Literal["deleted", "refused"],
+    *,
+    whole_key: bool = True,
 ) -> None:
-    """Mark key and values with the seq of the user's word; the caller holds the user's lock."""
+    """Mark the values, and the key as a whole, with the seq of the user's word; the caller holds the user's lock."""
     rows = [
         {
             **tx.key,
@@ -28,7 +37,9 @@ async def bury(
             "reason": reason,
             "created_at": tx.now,
         }
-        for fingerprint in sorted({tx.cipher.fingerprint(value) for value in values} | {b""})
+        for fingerprint in sorted(
+            {tx.cipher.fingerprint(value) for value in values} | ({WHOLE_KEY} if whole_key else set())
+        )
     ]
     marked = insert(memory_tombstones)
     await tx.connection.execute(
@@ -45,12 +56,19 @@ async def buried(tx: UserTransaction, fact_key: str, value: str, seq: int) -> bo
     newest = select(func.max(memory_tombstones.c.seq)).where(
         own(memory_tombstones, tx),
         or_(
-            memory_tombstones.c.fact_key == fact_key,
+            and_(memory_tombstones.c.fact_key == fact_key, memory_tombstones.c.fingerprint == WHOLE_KEY),
             memory_tombstones.c.fingerprint == tx.cipher.fingerprint(value),
         ),
     )
     mark = await tx.connection.scalar(newest)
     return mark is not None and mark >= seq
+
+
+async def was_deleted(tx: UserTransaction, fact_key: str) -> bool:
+    found = select(memory_tombstones.c.seq).where(
+        own(memory_tombstones, tx), memory_tombstones.c.fact_key == fact_key, memory_tombstones.c.reason == "deleted"
+    )
+    return (await tx.connection.execute(found.limit(1))).first() is not None
 
 
 async def forget_tombstones(tx: UserTransaction) -> None:

@@ -3,10 +3,12 @@
 from common.memory_api.facts import Fact, FactAction, FactOutcome, FactSource, MemoryCategory, ProposedFact
 from common.problems import ProblemCode, ProblemError
 from memory.database.transactions import UserTransaction
-from memory.facts.gate import REFUSAL_MESSAGE, FactRefusal, ValidFact, validate_fact
-from memory.facts.rows import Writer, read_fact, upsert_facts
+from memory.facts.gate import REFUSAL_MESSAGE, FactRefusal, ValidFact, clean_fact_key, validate_fact
+from memory.facts.rows import Writer, find_row, read_fact, upsert_facts
 from memory.facts.tombstones import buried
 from memory.users import next_seq
+
+MEMORY_DISABLED = "memory-disabled"
 
 
 def through_gate(proposed: ProposedFact) -> ValidFact | FactOutcome:
@@ -25,6 +27,11 @@ async def write_fact(tx: UserTransaction, fact: ValidFact, writer: Writer) -> Fa
 
 async def write_for_user(tx: UserTransaction, proposed: ProposedFact) -> Fact:
     """Write on the user's own word, which is newer than everything; the caller holds the user's lock."""
+    if not tx.policy.memory_enabled:
+        raise ProblemError(ProblemCode.FACT_REFUSED, "long-term memory is switched off", rule=MEMORY_DISABLED)
+    if proposed.category is None:
+        known = await find_row(tx, clean_fact_key(proposed.key))
+        proposed = proposed.model_copy(update={"category": known.category if known else None})
     checked = through_gate(proposed)
     if isinstance(checked, FactOutcome):
         raise ProblemError(ProblemCode.FACT_REFUSED, REFUSAL_MESSAGE, rule=checked.rule, key=checked.key)

@@ -20,7 +20,11 @@ ERASED_PAYLOAD = '{"role":"system","content":"[cleared by the user]"}'
 
 async def lock_session(tx: UserTransaction, session_id: UUID) -> int:
     """Lock the session and return its head, the position of its last entry."""
-    found = select(sessions.c.head).where(own(sessions, tx), sessions.c.session_id == session_id).with_for_update()
+    found = (
+        select(sessions.c.head)
+        .where(own(sessions, tx), sessions.c.session_id == session_id)
+        .with_for_update(key_share=True)
+    )
     head = (await tx.connection.execute(found)).scalar_one_or_none()
     if head is None:
         raise ProblemError(ProblemCode.NOT_FOUND)
@@ -103,12 +107,17 @@ async def read_log(tx: UserTransaction, session_id: UUID, turn_id: UUID | None =
     ]
 
 
-async def erase_memory_entries(tx: UserTransaction) -> None:
-    """Overwrite every log payload of the user that holds memory; positions stay, so the log keeps no gap."""
-    bearing = select(session_log.c.entry_id).where(own(session_log, tx), session_log.c.bears_memory)
-    entry_ids = (await tx.connection.execute(bearing)).scalars().all()
-    if not entry_ids:
-        return
+async def erase_memory_entries(tx: UserTransaction) -> list[UUID]:
+    """Overwrite every log payload of the user that holds memory; positions stay, so the log keeps no gap.
+
+    Returns the turns that the entries belong to.
+    """
+    bearing = select(session_log.c.entry_id, session_log.c.turn_id).where(
+        own(session_log, tx), session_log.c.bears_memory
+    )
+    rows = (await tx.connection.execute(bearing)).all()
+    if not rows:
+        return []
     statement = (
         update(session_log)
         .where(own(session_log, tx), session_log.c.entry_id == bindparam("of_entry"))
@@ -118,9 +127,10 @@ async def erase_memory_entries(tx: UserTransaction) -> None:
         statement,
         [
             {"of_entry": entry_id, "erased": tx.cipher.encrypt(ERASED_PAYLOAD, Place(_PAYLOAD, entry_id))}
-            for entry_id in entry_ids
+            for entry_id in (row.entry_id for row in rows)
         ],
     )
+    return sorted({row.turn_id for row in rows})
 
 
 async def _is_repeated(

@@ -27,7 +27,9 @@ async def claim_turn(tx: UserTransaction, request: ClaimTurn) -> ClaimedTurn:
     if not TurnStatus(turn.status).open:
         raise ProblemError(ProblemCode.ALREADY_DONE)
     record = await lock_work(tx, WorkKind.TURN, request.turn_id)
-    attempt = await take_lease(tx, record, request.lease_token, deadline=tx.policy.deadline)
+    fresh = await take_lease(tx, record, request.lease_token, deadline=tx.policy.deadline)
+    # Every worker gets a number of its own, also where the record spends no attempt: progress is told by it.
+    attempt = turn.attempt + 1 if fresh else turn.attempt
     await change_turn(
         tx,
         request.turn_id,
@@ -40,6 +42,9 @@ async def claim_turn(tx: UserTransaction, request: ClaimTurn) -> ClaimedTurn:
 
 async def renew_lease(tx: UserTransaction, request: RenewLease) -> Lease:
     record = await lock_work(tx, WorkKind.TURN, request.turn_id)
+    # An agent that is stuck but still renews must not hold its session for ever.
+    if _deadline_of(tx, record) + tx.policy.lease < tx.now:
+        raise ProblemError(ProblemCode.LEASE_LOST)
     await renew(tx, record, request.lease_token)
     return Lease(
         lease_seconds=tx.policy.lease.total_seconds(),

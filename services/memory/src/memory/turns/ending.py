@@ -11,6 +11,7 @@ from common.memory_api.turns import FailureCode, ItemCard, TurnStatus
 from memory.database.schema import turns
 from memory.database.transactions import UserTransaction
 from memory.dispatch.records import Record, add_work, lock_work, revoke
+from memory.encryption.cipher import CannotDecrypt
 from memory.sessions.log import append, lock_session, read_log
 from memory.turns.closing import closing_payloads
 from memory.turns.rows import TurnRow, change_turn, seal_items, seal_reply, user_text
@@ -72,11 +73,14 @@ async def give_up(
     work_state: WorkState = WorkState.DONE,
 ) -> None:
     """End a turn from this side, with its fixed answer; whoever still holds the lease has lost it."""
-    answer = fixed_answer(failure, user_text(tx, turn))
     head = await lock_session(tx, turn.session_id)
-    # A turn that never started has left nothing in the log that would need closing.
-    if await read_log(tx, turn.session_id, turn.turn_id):
-        await close_log(tx, turn, head, answer)
+    try:
+        answer = fixed_answer(failure, user_text(tx, turn))
+        # A turn that never started has left nothing in the log that would need closing.
+        if await read_log(tx, turn.session_id, turn.turn_id):
+            await close_log(tx, turn, head, answer)
+    except CannotDecrypt:
+        answer = fixed_answer(failure, "")  # nobody can read this turn any more, but it must end
     await record_end(tx, turn, failure=failure, reply=answer, items=[])
     await revoke(tx, record, work_state, failure)
 
@@ -94,7 +98,7 @@ async def end_open_turns(tx: UserTransaction, failure: FailureCode, session_id: 
         await lock_session(tx, of_session)
         turn = (
             await tx.connection.execute(
-                select(turns).where(own(turns, tx), turns.c.turn_id == turn_id).with_for_update()
+                select(turns).where(own(turns, tx), turns.c.turn_id == turn_id).with_for_update(key_share=True)
             )
         ).one()
         if not TurnStatus(turn.status).open:

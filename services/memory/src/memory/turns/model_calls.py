@@ -1,6 +1,6 @@
 """What model calls cost, as the provider reported it."""
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.dialects.postgresql import insert
 
 from common.memory_api.sessions import SessionRequest
@@ -12,8 +12,17 @@ from memory.sessions.log import must_exist
 from memory.turns.rows import TurnRow
 from memory.users import own
 
+# L0 and L1 are the same for everybody; the hashes of the others are of a user's words and get that user's key.
+_SHARED_LAYERS = frozenset({"L0", "L1"})
+
 
 async def store_model_call(tx: UserTransaction, turn: TurnRow, call: ModelCall, run: int = 0) -> None:
+    """Store the call once per number; a curation's calls are numbered here, since each claim begins at 1."""
+    number = await _next_number(tx, turn, run) if call.kind is ModelCallKind.CURATOR else call.call_number
+    hashes = {
+        layer: digest if layer in _SHARED_LAYERS else tx.cipher.exact_hash(layer, digest).hex()[:16]
+        for layer, digest in call.layer_hashes.items()
+    }
     await tx.connection.execute(
         insert(model_calls)
         .values(
@@ -22,10 +31,20 @@ async def store_model_call(tx: UserTransaction, turn: TurnRow, call: ModelCall, 
             session_id=turn.session_id,
             run=run,
             created_at=tx.now,
-            **call.model_dump(),
+            **{**call.model_dump(), "call_number": number, "layer_hashes": hashes},
         )
         .on_conflict_do_nothing()
     )
+
+
+async def _next_number(tx: UserTransaction, turn: TurnRow, run: int) -> int:
+    stored = select(func.coalesce(func.max(model_calls.c.call_number), 0)).where(
+        own(model_calls, tx),
+        model_calls.c.turn_id == turn.turn_id,
+        model_calls.c.kind == ModelCallKind.CURATOR,
+        model_calls.c.run == run,
+    )
+    return int(await tx.connection.scalar(stored) or 0) + 1
 
 
 async def session_usage(tx: UserTransaction, request: SessionRequest) -> Usage:

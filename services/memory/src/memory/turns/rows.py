@@ -21,7 +21,7 @@ _ITEMS = TypeAdapter(list[ItemCard])
 
 async def find_turn(tx: UserTransaction, turn_id: UUID, *, lock: bool = False) -> TurnRow:
     query = select(turns).where(own(turns, tx), turns.c.turn_id == turn_id)
-    row = (await tx.connection.execute(query.with_for_update() if lock else query)).one_or_none()
+    row = (await tx.connection.execute(query.with_for_update(key_share=True) if lock else query)).one_or_none()
     if row is None:
         raise ProblemError(ProblemCode.NOT_FOUND)
     return row

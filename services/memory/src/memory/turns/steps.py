@@ -1,6 +1,7 @@
 """Storing steps and finishing a turn, both under the lease."""
 
 from sqlalchemy import select, update
+from sqlalchemy.dialects.postgresql import insert
 
 from common.memory_api.dispatch import WorkKind, WorkState
 from common.memory_api.turns import AppendStep, FinishTurn, Head, MemoryUse, TurnReference
@@ -18,8 +19,9 @@ from memory.users import own
 
 async def append_step(tx: UserTransaction, request: AppendStep) -> Head:
     """Append what a model call or its tools brought, before anything else happens because of it."""
-    turn = await find_turn(tx, request.turn_id)
-    head = await lock_session(tx, turn.session_id)
+    session_id = (await find_turn(tx, request.turn_id)).session_id
+    head = await lock_session(tx, session_id)
+    turn = await find_turn(tx, request.turn_id, lock=True)
     must_hold_lease(await lock_work(tx, WorkKind.TURN, request.turn_id), request.lease_token)
     new_head = await append(
         tx,
@@ -91,6 +93,7 @@ async def _store_uses(tx: UserTransaction, request: FinishTurn) -> None:
             await tx.connection.execute(
                 select(memory_facts.c.fact_id)
                 .where(own(memory_facts, tx), memory_facts.c.fact_id.in_({use.fact_id for use in uses}))
+                .order_by(memory_facts.c.fact_id)
                 .with_for_update(key_share=True)
             )
         ).scalars()
@@ -101,7 +104,7 @@ async def _store_uses(tx: UserTransaction, request: FinishTurn) -> None:
         if use.fact_id in still_there
     ]
     if rows:
-        await tx.connection.execute(memory_uses.insert(), rows)
+        await tx.connection.execute(insert(memory_uses).on_conflict_do_nothing(), rows)
         await tx.connection.execute(
             update(memory_facts)
             .where(own(memory_facts, tx), memory_facts.c.fact_id.in_(still_there))

@@ -200,6 +200,7 @@ def _create_tables() -> None:
         sa.Column("user_id", sa.Text(), nullable=False),
         sa.Column("seq", sa.BigInteger(), server_default="0", nullable=False),
         sa.Column("memory_purge_gen", sa.BigInteger(), server_default="0", nullable=False),
+        sa.Column("last_clear_id", sa.Uuid(), nullable=True),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.PrimaryKeyConstraint("tenant_id", "user_id", name="users_pkey"),
     )
@@ -434,6 +435,9 @@ def _secure() -> None:
         rights = "SELECT, INSERT, UPDATE" if table == "users" else "SELECT, INSERT, UPDATE, DELETE"
         op.execute(f"GRANT {rights} ON {table} TO shoppingx_memory")
     op.execute("CREATE POLICY all_work ON dispatch TO shoppingx_dispatch USING (true) WITH CHECK (true)")
+    # Counters only; the check of the invariants starts from everyone there is.
+    op.execute("CREATE POLICY all_users ON users FOR SELECT TO shoppingx_dispatch USING (true)")
+    op.execute("GRANT SELECT ON users TO shoppingx_dispatch")
     op.execute("GRANT SELECT ON dispatch TO shoppingx_dispatch")
     op.execute(
         "GRANT UPDATE (state, attempts, lease_token, lease_until, next_attempt_at, publish_after, error_code) "
