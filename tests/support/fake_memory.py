@@ -280,7 +280,7 @@ class FakeMemory:
             fact_id=new_id(),
             key=proposed.key,
             value=proposed.value,
-            category=MemoryCategory(proposed.category),
+            category=MemoryCategory(proposed.category or "preference"),
             source=FactSource.USER,
             seq=self._seq,
             session_id=None,

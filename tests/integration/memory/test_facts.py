@@ -18,6 +18,7 @@ from common.memory_api.facts import (
     ReadFacts,
     Recall,
     RestoreFact,
+    SaveFact,
 )
 from common.memory_api.operations import Service
 from common.memory_api.turns import Behaviour, FinishTurn, MemoryUse
@@ -181,3 +182,73 @@ async def test_concurrent_writers_of_one_user_leave_a_clean_table(memory: Memory
     assert facts["colour"].value == "喜欢第3种颜色", "the newest turn, whoever came last"
     report = await memory.call(Service.OPERATOR, op.CHECK_INVARIANTS, CheckInvariants())
     assert report.clean, report.violations
+
+
+async def test_a_repetition_takes_nothing_away(memory: MemoryService, owner: Owner) -> None:
+    edit = PutFact(owner=owner, proposed=NUTS)
+    await memory.call(Service.GATEWAY, op.PUT_FACT, edit)
+    weaker = NUTS.model_copy(update={"category": "preference"})
+    assert [each.action for each in await memory.curate(await memory.complete(owner), weaker)] == [FactAction.SUPPORTED]
+    turn = await memory.accept(owner, "我对坚果过敏")
+    head = (await memory.claim(turn)).head
+    await memory.call(
+        Service.AGENT,
+        op.SAVE_FACT,
+        SaveFact(owner=owner, turn_id=turn.turn_id, lease_token=turn.token, call_id="c", proposed=weaker),
+    )
+    await memory.finish(turn, head)
+    assert (await memory.facts(owner))["nut_allergy"].category == "constraint"
+    other_value = PutFact(owner=owner, proposed=ProposedFact(key="nut_allergy", value="对坚果和花生过敏"))
+    assert (await memory.call(Service.GATEWAY, op.PUT_FACT, other_value)).category == "constraint", "not named, so kept"
+
+
+async def test_the_curator_does_not_take_over_what_the_user_wrote(memory: MemoryService, owner: Owner) -> None:
+    await memory.call(Service.GATEWAY, op.PUT_FACT, PutFact(owner=owner, proposed=NUTS))
+    await memory.curate(await memory.complete(owner), NUTS)
+    assert (await memory.facts(owner))["nut_allergy"].source == "user"
+
+
+async def test_save_memory_needs_the_users_words_too(memory: MemoryService, owner: Owner) -> None:
+    """The model still sees the old memory block in its session: a deleted fact must not come back from there."""
+    first = await memory.complete(owner)
+    await memory.curate(first, NUTS)
+    deleted = FactKeyRequest(owner=owner, key="nut_allergy")
+    await memory.call(Service.GATEWAY, op.DELETE_FACT, deleted)
+    later = await memory.accept(owner, "推荐一把雨伞", first.session_id)
+    await memory.claim(later)
+    assert (await memory.save(later, "nut_allergy", "对坚果过敏")).action is FactAction.CANDIDATE
+    assert await memory.facts(owner) == {}
+
+
+async def test_refusing_a_guess_leaves_the_fact_of_its_key_alone(memory: MemoryService, owner: Owner) -> None:
+    await put(memory, owner, "style", "红色")
+    guess = ProposedFact(key="style", value="偏爱极简北欧风格")
+    await memory.curate(await memory.complete(owner), guess)
+    (waiting,) = (await memory.call(Service.GATEWAY, op.LIST_CANDIDATES, OwnedRequest(owner=owner))).candidates
+    refused = CandidateRequest(owner=owner, candidate_id=waiting.candidate_id)
+    await memory.call(Service.GATEWAY, op.REFUSE_CANDIDATE, refused)
+    assert (await memory.facts(owner))["style"].value == "红色"
+    report = await memory.call(Service.OPERATOR, op.CHECK_INVARIANTS, CheckInvariants())
+    assert report.clean, report.violations
+
+
+async def test_deleting_twice_is_deleting_once(memory: MemoryService, owner: Owner) -> None:
+    await put(memory, owner, "style", "红色")
+    deleted = FactKeyRequest(owner=owner, key="style")
+    for _ in range(2):
+        await memory.call(Service.GATEWAY, op.DELETE_FACT, deleted)
+
+
+async def test_a_turn_waits_for_the_curation_and_not_only_for_luck(memory: MemoryService, owner: Owner) -> None:
+    """The read returns only after the curation, also where it was asked for long before."""
+    before = await memory.complete(owner)
+    following = await memory.accept(owner, "推荐零食")
+    token = uuid4()
+    await memory.claim_curation(before, token)
+    reading = asyncio.create_task(
+        memory.call(Service.AGENT, op.READ_FACTS, ReadFacts(owner=owner, turn_id=following.turn_id))
+    )
+    await memory.facts(owner)  # a whole round trip, in which the read would have been answered
+    assert not reading.done()
+    await memory.ingest(before, token, NUTS)
+    assert [fact.key for fact in (await reading).facts] == ["nut_allergy"]

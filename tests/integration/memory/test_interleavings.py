@@ -3,7 +3,9 @@
 Each test brings an older turn to a state, lets the user speak, then lets the older turn try everything it still can.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
+from decimal import Decimal
 from uuid import uuid4
 
 import pytest
@@ -11,9 +13,10 @@ from tests.support.memory_service import ATurn, MemoryService
 
 from common.memory_api import operations as op
 from common.memory_api.base import OwnedRequest, Owner, TurnRequest
-from common.memory_api.dispatch import CheckInvariants
+from common.memory_api.dispatch import CheckInvariants, WorkId, WorkKind, WorkState
 from common.memory_api.facts import (
     CandidateRequest,
+    ClearMemory,
     FactAction,
     FactKeyRequest,
     FactSource,
@@ -21,7 +24,12 @@ from common.memory_api.facts import (
     PutFact,
 )
 from common.memory_api.operations import Service
+from common.memory_api.turns import Behaviour, FinishTurn, ItemCard
+from common.memory_api.user_data import BehaviourKind
 from common.problems import ProblemCode, ProblemError
+from memory.app import build_database
+from memory.policy import Policy
+from memory.sessions.log import ERASED_PAYLOAD, read_log
 
 KEY = "nut_allergy"
 NUTS = ProposedFact(key=KEY, value="对坚果过敏", category="constraint", evidence="我对坚果过敏")
@@ -232,3 +240,81 @@ async def test_counters_never_restart(memory: MemoryService, owner: Owner) -> No
     assert generations == [1, 2, 3]
     turn = await memory.accept(owner)
     assert (await memory.claim(turn)).purge_generation == 3
+
+
+async def test_a_cleared_memory_is_shown_to_nobody_again(memory: MemoryService, owner: Owner) -> None:
+    """Neither to the model in its log and its history, nor to the user in old answers."""
+    turn = await memory.accept(owner, "推荐零食")
+    await memory.claim(turn)
+    head = await memory.append(turn, 0, '{"role":"user","content":"推荐零食"}')
+    head = await memory.append(turn, head, '{"role":"user","content":"- [constraint] 金丝雀"}', bears_memory=True)
+    card = ItemCard(
+        item_id="i",
+        title="t",
+        brand="b",
+        price=Decimal(1),
+        currency="CNY",
+        platform="p",
+        ships_from="CN",
+        reason="没有金丝雀",
+    )
+    await memory.call(
+        Service.AGENT,
+        op.FINISH_TURN,
+        FinishTurn(
+            owner=owner,
+            turn_id=turn.turn_id,
+            lease_token=turn.token,
+            expected_head=head,
+            reply="你对金丝雀过敏，所以……",
+            items=[card],
+            behaviour=[Behaviour(kind=BehaviourKind.SEARCH, text="没有金丝雀的零食")],
+        ),
+    )
+    await memory.clear(owner)
+    shown = await memory.call(Service.GATEWAY, op.GET_TURN, TurnRequest(owner=owner, turn_id=turn.turn_id))
+    assert "金丝雀" not in shown.model_dump_json()
+    claimed = await memory.claim(await memory.accept(owner, "你好"))
+    assert "金丝雀" not in claimed.model_dump_json()
+    database = build_database(memory.settings, Policy(), memory.clock)
+    async with database.of_user(owner) as tx:
+        log = await read_log(tx, turn.session_id)
+    await database.close()
+    assert [entry.payload for entry in log] == ['{"role":"user","content":"推荐零食"}', ERASED_PAYLOAD]
+    report = await memory.call(Service.OPERATOR, op.CHECK_INVARIANTS, CheckInvariants())
+    assert report.clean, report.violations
+
+
+async def test_a_repeated_clear_ends_nothing_that_began_after_it(memory: MemoryService, owner: Owner) -> None:
+    request = ClearMemory(owner=owner, request_id=uuid4())
+    first = await memory.call(Service.GATEWAY, op.CLEAR_MEMORY, request)
+    session_id = await memory.new_session(owner)
+    repeated = await memory.call(Service.GATEWAY, op.CLEAR_MEMORY, request)
+    assert repeated.purge_generation == first.purge_generation
+    await memory.accept(owner, "还在吗", session_id)
+
+
+async def test_claiming_a_curation_of_a_cleared_generation_ends_it(memory: MemoryService, owner: Owner) -> None:
+    turn = await memory.complete(owner)
+    await memory.clear(owner)
+    with pytest.raises(ProblemError) as caught:
+        await memory.claim_curation(turn, uuid4())
+    assert caught.value.code is ProblemCode.GENERATION_CHANGED
+    work = WorkId(kind=WorkKind.CURATE_TURN, subject_id=turn.turn_id)
+    record = await memory.call(Service.OPERATOR, op.SHOW_WORK, work)
+    assert record.state is WorkState.DONE, "said no and recorded it, in one"
+
+
+@pytest.mark.parametrize("word", ["delete", "clear"])
+async def test_the_users_word_and_an_ingest_at_once(memory: MemoryService, owner: Owner, word: str) -> None:
+    """Whoever gets the lock first: in the end the fact is gone."""
+    for _ in range(8):
+        await memory.curate(await memory.complete(owner), NUTS)
+        older = await memory.complete(owner)
+        token = uuid4()
+        await memory.claim_curation(older, token)
+        acts = {"delete": delete, "clear": clear}
+        await asyncio.gather(
+            memory.ingest(older, token, NUTS, SAME_UNDER_ANOTHER_KEY), acts[word](memory, owner), return_exceptions=True
+        )
+        await nothing_is_there(memory, owner)

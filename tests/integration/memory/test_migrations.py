@@ -1,8 +1,11 @@
 """Migrations: safe from several replicas at once, and equal to what the queries believe."""
 
 import asyncio
+import traceback
+from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
+import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from pydantic import SecretStr
@@ -13,7 +16,7 @@ from tests.support.databases import PASSWORDS
 
 from devstack.commands import run_command
 from devstack.database import DatabaseUrls
-from memory.database.migrate import migrate
+from memory.database.migrate import CannotMakeRole, _ensure_role, migrate
 from memory.database.schema import metadata
 from memory.settings import MigrationSettings
 
@@ -55,3 +58,27 @@ async def test_the_tables_are_what_the_queries_believe(database: DatabaseUrls) -
             assert await connection.run_sync(differences) == []
     finally:
         await engine.dispose()
+
+
+async def test_an_owner_that_is_no_superuser_makes_and_changes_roles(empty_database: DatabaseUrls) -> None:
+    """A managed PostgreSQL; and an error about a role that is not the owner's does not quote the password."""
+    connection = await asyncpg.connect(empty_database.admin)
+    await connection.execute(
+        "CREATE ROLE test_manager LOGIN CREATEROLE PASSWORD 'pw'; CREATE ROLE test_foreign SUPERUSER"
+    )
+    parts = urlsplit(empty_database.admin)
+    as_manager = parts._replace(
+        scheme="postgresql+asyncpg", netloc=f"test_manager:pw@{parts.netloc.rpartition('@')[2]}"
+    )
+    engine = create_async_engine(make_url(urlunsplit(as_manager)))
+    password = "-".join(("top", "secret"))  # so that the traceback of this test does not quote it either
+    try:
+        for _ in range(2):
+            await _ensure_role(engine, "test_made_role", SecretStr(password))
+        with pytest.raises(CannotMakeRole) as caught:
+            await _ensure_role(engine, "test_foreign", SecretStr(password))
+        assert password not in "".join(traceback.format_exception(caught.value))
+    finally:
+        await engine.dispose()
+        await connection.execute("DROP ROLE test_made_role, test_foreign, test_manager")
+        await connection.close()

@@ -1,13 +1,17 @@
 """The sweeper: what has not moved is woken, what lost its worker is released, what keeps failing ends."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from typing import Any
 from uuid import uuid4
 
+import asyncpg
 import pytest
 from faststream.redis import RedisBroker
 from faststream.redis.parser import BinaryMessageFormatV1
 from redis.asyncio import Redis
+from sqlalchemy import Row
 from tests.support.memory_service import ATurn, MemoryService
 
 from common.crash_points import CrashPoints
@@ -17,10 +21,12 @@ from common.memory_api import operations as op
 from common.memory_api.base import Owner, TurnRequest
 from common.memory_api.curation import ClaimCuration, FailCuration
 from common.memory_api.dispatch import CheckInvariants, WorkId, WorkKind, WorkState
+from common.memory_api.facts import FactAction, ProposedFact
 from common.memory_api.operations import Service
-from common.memory_api.turns import CurationState, FailureCode, TurnStatus, TurnView
+from common.memory_api.turns import CurationState, FailureCode, RenewLease, TurnStatus, TurnView
 from common.problems import ProblemCode, ProblemError
 from common.streams.names import ALL_GROUPS, TURN_COMPLETED, TURN_REQUESTED
+from devstack.database import DatabaseUrls
 from memory.app import build_database
 from memory.dispatch.publisher import EventPublisher
 from memory.dispatch.sweeper import Sweeper
@@ -45,6 +51,15 @@ class Sweeping:
 
     async def sweep(self) -> None:
         await self._sweeper.sweep()
+
+    async def hopeless(self, turn: ATurn) -> Row[Any]:
+        """The turn's record, as a sweep sees it that is about to end it."""
+        return next(record for record in await self._sweeper._hopeless() if record.subject_id == turn.turn_id)
+
+    async def end(self, record: Row[Any]) -> None:
+        owner = Owner(tenant_id=record.tenant_id, user_id=record.user_id)
+        async with self.database.of_user(owner) as tx:
+            await self._sweeper._end(tx, record)
 
     async def published(self, stream: str) -> list[TurnRequested | TurnCompleted]:
         """Events on the stream, taken off it."""
@@ -239,3 +254,120 @@ async def test_discarded_work_is_over(memory: MemoryService, sweeping: Sweeping,
     memory.clock.advance(1_000)
     await sweeping.sweep()
     assert await sweeping.published(TURN_REQUESTED) == []
+
+
+async def test_a_released_turn_is_woken_although_others_wait_in_the_queue(
+    memory: MemoryService, sweeping: Sweeping, owner: Owner, redis_url: str
+) -> None:
+    turn = await memory.accept(owner)
+    await memory.claim(turn)
+    memory.clock.advance(sweeping.policy.lease.total_seconds() + 1)
+    async with Redis.from_url(redis_url) as redis:
+        await redis.xadd(TURN_REQUESTED, {"somebody-else": "1"})  # there is always one unread
+        await sweeping.sweep()
+        assert await redis.xlen(TURN_REQUESTED) == 2, "it has no event of its own in the queue"
+        await sweeping.sweep()
+        assert await redis.xlen(TURN_REQUESTED) == 2, "now it has"
+        await redis.flushall()
+    successor = ATurn(owner, turn.session_id, turn.turn_id, uuid4())
+    await memory.finish(successor, (await memory.claim(successor)).head)
+
+
+async def test_one_unreadable_turn_ends_and_stops_nobody_else(
+    memory: MemoryService, sweeping: Sweeping, owner: Owner, module_database: DatabaseUrls
+) -> None:
+    unreadable = await memory.accept(owner)
+    await memory.claim(unreadable)
+    connection = await asyncpg.connect(module_database.admin)
+    damage = "UPDATE turns SET user_text = user_text || 'x'::bytea WHERE turn_id = $1"
+    await connection.execute(damage, unreadable.turn_id)
+    no_key = await memory.accept(Owner(tenant_id="t1", user_id=f"u-{uuid4()}"))
+    await memory.claim(no_key)
+    memory.clock.advance(sweeping.policy.deadline.total_seconds() + 1)
+    waiting = await memory.accept(Owner(tenant_id="t1", user_id=f"u-{uuid4()}"))
+    memory.clock.advance(sweeping.policy.publish_grace.total_seconds() + 1)
+    await sweeping.sweep()
+    assert waiting.turn_id in [event.turn_id for event in await sweeping.published(TURN_REQUESTED)]
+    status = await connection.fetchval("SELECT status FROM turns WHERE turn_id = $1", unreadable.turn_id)
+    assert status == "failed"
+    await connection.execute(damage.replace("user_text || 'x'::bytea", "''::bytea"), unreadable.turn_id)
+    await connection.execute("DELETE FROM turns WHERE turn_id = $1", unreadable.turn_id)
+    await connection.execute("DELETE FROM dispatch WHERE subject_id = $1", unreadable.turn_id)
+    await connection.close()
+
+
+async def test_a_lease_that_was_renewed_in_the_last_moment_is_respected(
+    memory: MemoryService, sweeping: Sweeping, owner: Owner
+) -> None:
+    turn = await memory.accept(owner)
+    for attempt in range(sweeping.policy.max_attempts):
+        await memory.claim(turn)
+        if attempt < sweeping.policy.max_attempts - 1:
+            memory.clock.advance(sweeping.policy.lease.total_seconds() + 1)
+            await sweeping.sweep()
+            memory.clock.advance(9)
+            turn = ATurn(owner, turn.session_id, turn.turn_id, uuid4())
+    memory.clock.advance(sweeping.policy.lease.total_seconds() + 1)
+    found = await sweeping.hopeless(turn)
+    await memory.call(
+        Service.AGENT, op.RENEW_LEASE, RenewLease(owner=owner, turn_id=turn.turn_id, lease_token=turn.token)
+    )
+    await sweeping.end(found)
+    assert (await view(memory, turn)).status is TurnStatus.RUNNING
+    await memory.finish(turn, 0)
+
+
+async def test_an_agent_that_only_renews_does_not_hold_its_session_for_ever(
+    memory: MemoryService, sweeping: Sweeping, owner: Owner
+) -> None:
+    turn = await memory.accept(owner)
+    await memory.claim(turn)
+    renew = RenewLease(owner=owner, turn_id=turn.turn_id, lease_token=turn.token)
+    memory.clock.advance(sweeping.policy.deadline.total_seconds())
+    await memory.call(Service.AGENT, op.RENEW_LEASE, renew)
+    memory.clock.advance(sweeping.policy.lease.total_seconds() + 1)
+    with pytest.raises(ProblemError) as caught:
+        await memory.call(Service.AGENT, op.RENEW_LEASE, renew)
+    assert caught.value.code is ProblemCode.LEASE_LOST
+    await sweeping.sweep()
+    assert (await view(memory, turn)).failure is FailureCode.DEADLINE
+
+
+async def test_a_redriven_turn_is_worked_on_and_curated_again(
+    memory: MemoryService, sweeping: Sweeping, owner: Owner
+) -> None:
+    turn = await memory.accept(owner)
+    await memory.claim(turn)
+    await memory.append(turn, 0, '{"role":"user","content":"甲"}')
+    memory.clock.advance(sweeping.policy.deadline.total_seconds() + 1)
+    await sweeping.sweep()
+    fact = ProposedFact(key="nut_allergy", value="对坚果过敏", category="constraint")
+    assert [outcome.action for outcome in await memory.curate(turn, fact)] == [FactAction.ADDED]
+    await memory.call(Service.OPERATOR, op.REDRIVE_WORK, WorkId(kind=WorkKind.TURN, subject_id=turn.turn_id))
+    again = ATurn(owner, turn.session_id, turn.turn_id, uuid4())
+    claimed = await memory.claim(again)
+    assert "system_notice" in claimed.log[-1].payload, "the old failure is not the last word"
+    await memory.finish(again, claimed.head)
+    assert [outcome.action for outcome in await memory.curate(again, fact)] == [FactAction.SUPPORTED]
+    assert (await memory.facts(owner))["nut_allergy"].evidence == 1, "one turn is one piece of evidence"
+    report = await memory.call(Service.OPERATOR, op.CHECK_INVARIANTS, CheckInvariants())
+    assert report.clean, report.violations
+
+
+async def test_several_sweepers_publish_and_end_once(
+    memory: MemoryService, sweeping: Sweeping, owner: Owner, redis_url: str
+) -> None:
+    users = [Owner(tenant_id="t1", user_id=f"u-{uuid4()}") for _ in range(6)]
+    turns = [await memory.accept(user) for user in users]
+    memory.clock.advance(sweeping.policy.publish_grace.total_seconds() + 1)
+    await asyncio.gather(*(sweeping.sweep() for _ in range(4)))
+    published = [event.turn_id for event in await sweeping.published(TURN_REQUESTED)]
+    assert sorted(published) == sorted(turn.turn_id for turn in turns)
+    for turn in turns:
+        await memory.claim(turn)
+    memory.clock.advance(sweeping.policy.deadline.total_seconds() + 1)
+    await asyncio.gather(*(sweeping.sweep() for _ in range(4)))
+    for turn in turns:
+        assert (await view(memory, turn)).status is TurnStatus.FAILED
+    report = await memory.call(Service.OPERATOR, op.CHECK_INVARIANTS, CheckInvariants())
+    assert report.clean, report.violations

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable
 from uuid import uuid4
 
+import asyncpg
 import pytest
 from tests.support.memory_service import ATurn, MemoryService
 
@@ -24,6 +25,7 @@ from common.memory_api.turns import (
     TurnView,
 )
 from common.problems import ProblemCode, ProblemError
+from devstack.database import DatabaseUrls
 
 
 async def refused(code: ProblemCode, awaitable: Awaitable[object]) -> None:
@@ -199,3 +201,28 @@ async def test_services_may_only_do_what_is_theirs(memory: MemoryService, owner:
     request = TurnRequest(owner=owner, turn_id=turn.turn_id)
     await refused(ProblemCode.FORBIDDEN, memory.call(Service.CURATOR, op.GET_TURN, request))
     await refused(ProblemCode.FORBIDDEN, memory.call(Service.AGENT, op.CANCEL_TURN, request))
+
+
+async def test_a_rival_that_claims_again_and_again_hinders_nobody(
+    memory: MemoryService, owner: Owner, module_database: DatabaseUrls
+) -> None:
+    """Locks are taken in one order, so there is no deadlock to be resolved at somebody's cost."""
+    turn = await memory.accept(owner)
+    head = (await memory.claim(turn)).head
+    over = asyncio.Event()
+
+    async def rival() -> None:
+        while not over.is_set():
+            await refused(ProblemCode.LEASE_HELD, memory.claim(ATurn(owner, turn.session_id, turn.turn_id, uuid4())))
+
+    rivals = [asyncio.create_task(rival()) for _ in range(2)]
+    for _ in range(60):
+        head = await memory.append(turn, head, '{"role":"user","content":"x"}')
+    over.set()
+    await asyncio.gather(*rivals)
+    await memory.finish(turn, head)
+    connection = await asyncpg.connect(module_database.admin)
+    await connection.execute("SELECT pg_stat_force_next_flush()")
+    deadlocks = await connection.fetchval("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()")
+    await connection.close()
+    assert deadlocks == 0
