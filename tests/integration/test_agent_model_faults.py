@@ -42,7 +42,7 @@ async def model() -> AsyncIterator[ChatModel]:
         SystemClock(),
         lambda: f"call_{new_id().hex}",
         timeouts=ModelTimeouts(connect=1.0, first_chunk=1.0, between_chunks=1.0, total=5.0),
-        retry_for=3.0,
+        retry_for=0.0,  # a turn waits until its own deadline
     )
     yield client
     await client.close()
@@ -64,7 +64,7 @@ BACKPACK = "想找一个通勤双肩包，500 元以内 "
 
 @pytest.mark.parametrize(
     "fault",
-    ["", "http=503*2", "http=429*1", "cut*1", "empty_choices", "missing_ids", "no_usage", "slow=0.002"],
+    ["", "http=503*3", "http=429*1", "cut*1", "empty_choices", "missing_ids", "no_usage", "slow=0.002"],
 )
 async def test_the_turn_completes(model: ChatModel, fault: str) -> None:
     agent = await run(model, BACKPACK + (f"[[offline:{fault}]]" if fault else ""))
@@ -91,7 +91,6 @@ def text_shown(deltas: list[dict[str, Any]], step: int) -> str:
 @pytest.mark.parametrize(
     ("fault", "failure"),
     [
-        ("http=503", FailureCode.MODEL_UNAVAILABLE),
         ("http=401", FailureCode.MODEL_UNAVAILABLE),
         ("cut", FailureCode.MODEL_UNAVAILABLE),
         ("truncate", FailureCode.MODEL_MISBEHAVED),
@@ -104,6 +103,17 @@ async def test_the_turn_fails_with_an_answer(model: ChatModel, fault: str, failu
     assert finished is not None
     assert finished.failure is failure
     assert finished.reply
+
+
+async def test_a_model_that_is_down_is_waited_for_until_the_deadline(model: ChatModel) -> None:
+    clock = SystemClock()
+    started = clock.monotonic()
+    agent = await run(model, BACKPACK + "[[offline:http=503]]", deadline_seconds=4.0)
+    finished = agent.memory.finished
+    assert finished is not None
+    assert finished.failure is FailureCode.MODEL_UNAVAILABLE
+    assert 1.0 < clock.monotonic() - started < 4.0
+    assert agent.memory.attempt == 1
 
 
 async def test_a_model_that_hangs_fails_the_turn_at_its_deadline(model: ChatModel) -> None:

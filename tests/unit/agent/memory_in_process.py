@@ -11,7 +11,7 @@ from common.memory_api import operations as op
 from common.memory_api.base import Done, Owner
 from common.memory_api.client import MemoryUnavailable
 from common.memory_api.facts import Fact, FactAction, FactOutcome, Facts, Recalled
-from common.memory_api.sessions import LogEntry
+from common.memory_api.sessions import Layer, LogEntry
 from common.memory_api.turns import (
     Behaviour,
     ClaimedTurn,
@@ -25,6 +25,7 @@ from common.memory_api.turns import (
 )
 from common.memory_api.user_data import UserSettings
 from common.problems import ProblemCode, ProblemError
+from model_client.exact_json import exact_json
 
 OWNER = Owner(tenant_id="t", user_id="u")
 
@@ -57,6 +58,7 @@ class MemoryInProcess:
 
     async def call(self, operation: op.Operation[Any, Any], request: Any, *, retry_for: float | None = None) -> Any:
         self.calls.append(operation.path)
+        request.model_dump_json()  # as the client does: what cannot be sent fails here too
         if operation.path in self.down:
             raise MemoryUnavailable(operation.path)
         if operation.path in self.problems:
@@ -72,6 +74,23 @@ class MemoryInProcess:
         """The session's next turn."""
         self.turn_id, self.text, self.token, self.finished = uuid4(), text, None, None
         self.attempt, self.model_calls = 0, []
+
+    def drive_again(self) -> None:
+        """What the service does when an operator drives a failed turn again: its log has the fixed answer, and a
+        notice that says so."""
+        assert self.finished is not None
+        assert self.finished.failure is not None
+        self._write(Layer.L3, {"role": "assistant", "content": self.finished.reply})
+        notice = "<system_notice>\nThe turn is driven again.\n</system_notice>"
+        self._write(Layer.L3, {"role": "user", "content": notice})
+        self.token, self.finished = None, None
+
+    def _write(self, layer: Layer, message: dict[str, str]) -> None:
+        payload = exact_json(message)
+        position = len(self.log) + 1
+        self.log.append(
+            LogEntry(entry_id=uuid4(), layer=layer, payload=payload, position=position, turn_id=self.turn_id)
+        )
 
     def lose_lease(self) -> None:
         self.token = uuid4()

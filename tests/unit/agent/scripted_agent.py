@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
 from typing import Any
@@ -83,7 +84,7 @@ class ScriptedModel:
         ids = (call_id for call_id in (f"call-{number}" for number in self._numbers) if call_id not in taken)
         numbered = tuple(ToolCall(next(ids), call.name, call.arguments) for call in answer.tool_calls)
         payload = assistant_payload(answer.text, numbered)
-        return ModelAnswer(payload, answer.text, numbered, "stop", answer.usage, 1, 2)
+        return replace(answer, payload=payload, tool_calls=numbered)
 
 
 class ShelfCatalogue:

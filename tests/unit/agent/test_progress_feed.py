@@ -1,11 +1,16 @@
 """The feed: order kept, text joined, and never in the way of the turn."""
 
 import asyncio
-from typing import Any
+import json
+from typing import Any, cast
+from uuid import uuid4
+
+import pytest
+from redis.asyncio import Redis
 
 from agent.progress.feed import ProgressFeed
 from common.clock import SystemClock
-from common.streams.progress import ProgressEvent
+from common.streams.progress import ProgressEvent, ProgressWriter
 
 
 class Sink:
@@ -56,3 +61,52 @@ async def test_a_stuck_sink_delays_nobody() -> None:
             feed.say(1, "x")
         await feed.close(within=0.1)
         await feed.close(within=0.1)
+
+
+async def test_a_bug_in_one_event_does_not_silence_the_rest() -> None:
+    class FaultySink(Sink):
+        async def emit(self, event: ProgressEvent, data: dict[str, Any]) -> None:
+            if event is ProgressEvent.ITEMS:
+                raise RuntimeError("a bug")
+            await super().emit(event, data)
+
+    sink = FaultySink()
+    feed = ProgressFeed(sink, SystemClock(), coalesce_seconds=0.01)
+    feed.emit(ProgressEvent.ITEMS, {})
+    feed.emit(ProgressEvent.TURN_COMPLETED, {})
+    await feed.close()
+    assert [event for event, _ in sink.events] == [ProgressEvent.TURN_COMPLETED]
+
+
+async def test_what_is_taken_back_leaves_nothing() -> None:
+    sink = Sink()
+    feed = ProgressFeed(sink, SystemClock(), coalesce_seconds=0.01)
+    feed.unsay(1)
+    feed.say(1, "")
+    feed.say(1, "旧的")
+    feed.unsay(1)
+    await feed.close()
+    assert [(data["offset"], data["text"]) for _, data in sink.events] == [(0, "旧的"), (0, "")]
+
+
+class KeptWrites:
+    """Stands for Redis, where a write is an encoded text."""
+
+    def __init__(self) -> None:
+        self.bodies: list[bytes] = []
+
+    async def eval(self, *arguments: str | bytes | int) -> None:
+        *_, body = [str(each).encode() if not isinstance(each, bytes) else each for each in arguments]
+        self.bodies.append(body)
+
+
+@pytest.mark.parametrize("unwritable", [object(), {1j: 1}, float("nan")])
+async def test_no_content_stops_the_writer(unwritable: object) -> None:
+    kept = KeptWrites()
+    writer = ProgressWriter(cast(Redis, kept), uuid4(), attempt=1)
+    await writer.emit(ProgressEvent.TOOL_STARTED, {"arguments": {"query": "包\ud83d"}})
+    await writer.emit(ProgressEvent.ITEMS, {"items": unwritable})
+    await writer.emit(ProgressEvent.TURN_COMPLETED, {"reply": "好"})
+    first, last = (json.loads(body) for body in kept.bodies)
+    assert first == {"attempt": 1, "n": 1, "arguments": {"query": "包?"}}
+    assert last == {"attempt": 1, "n": 3, "reply": "好"}

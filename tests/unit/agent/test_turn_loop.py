@@ -2,9 +2,11 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
+from structlog.testing import capture_logs
 from tests.support.waiting import wait_for
 from tests.unit.agent.example_facts import a_fact
 from tests.unit.agent.memory_in_process import MemoryInProcess
@@ -24,6 +26,7 @@ from agent.tools.save_memory import NOT_SAVED, REFUSED
 from common.answers import fixed_answer
 from common.crash_points import CrashPoint
 from common.memory_api.facts import FactAction
+from common.memory_api.sessions import Layer
 from common.memory_api.turns import Behaviour, FailureCode
 from common.memory_api.user_data import BehaviourKind, UserSettings
 from common.problems import ProblemCode
@@ -132,12 +135,123 @@ async def test_entries_that_hold_memory_are_marked() -> None:
         ("user", True),  # the memory block
         ("assistant", True),  # save_memory's arguments
         ("tool", True),  # its receipt
-        ("assistant", False),
+        ("assistant", True),
         ("tool", True),  # what was recalled
-        ("assistant", False),
+        ("assistant", True),  # may quote it
     ]
     assert memory.finished is not None
     assert {use.how for use in memory.finished.memory_uses} == {"injected", "recalled"}
+
+
+@pytest.mark.parametrize("shows", ["block", "recall", "save", "behaviour"])
+async def test_whatever_follows_memory_in_a_session_bears_memory(shows: str) -> None:
+    """Words, searches and results after it may quote it: all that a clear must overwrite."""
+    memory = MemoryInProcess()
+    if shows == "block":
+        memory.facts = [a_fact("shoe_size", "42")]
+    if shows == "behaviour":
+        memory.behaviour = [Behaviour(kind=BehaviourKind.SEARCH, text="无坚果零食")]
+    beginning = {"recall": [calls(("recall_memories", {"topic": ""}))], "save": [calls(SAVE)]}.get(shows, [])
+    await ScriptedAgent(memory, *beginning, calls(SEARCH), summary()).run()
+    first = next(position for position, entry in enumerate(memory.log) if entry.bears_memory)
+    assert first == {"block": 1, "recall": 2, "save": 1, "behaviour": 0}[shows]
+    memory.new_turn("还有呢")
+    memory.facts, memory.behaviour = [], []
+    await ScriptedAgent(memory, calls(SEARCH), says("好")).run()
+    assert all(entry.bears_memory for entry in memory.log[first:])
+    assert len(memory.log) > first + 5
+
+
+async def test_a_session_that_has_seen_no_memory_bears_none() -> None:
+    memory = MemoryInProcess()
+    await ScriptedAgent(memory, calls(SEARCH), summary()).run()
+    assert not any(entry.bears_memory for entry in memory.log)
+
+
+def told(agent: ScriptedAgent, step: int) -> str:
+    """What a watcher shows of a step: each delta stands at its offset."""
+    text = ""
+    for delta in agent.progress.of(ProgressEvent.TEXT_DELTA):
+        if delta["step"] == step:
+            text = text[: delta["offset"]] + delta["text"]
+    return text
+
+
+@pytest.mark.parametrize("action", [FactAction.REFUSED, FactAction.ADDED])
+@pytest.mark.parametrize("summary_first", [False, True])
+async def test_a_summary_beside_a_save_is_refused_and_not_told(action: FactAction, summary_first: bool) -> None:
+    """It was written before anybody knew what memory would do."""
+    memory = MemoryInProcess("记住")
+    memory.next_fact_action = action
+    step = [SAVE, ("shopping_summary", {"reply": "给你这个包。记住了，对坚果过敏", "items": []})]
+    agent = ScriptedAgent(memory, calls(*(reversed(step) if summary_first else step)), says("看过回执了"))
+    await agent.run()
+    assert memory.finished is not None
+    assert memory.finished.reply == "看过回执了"
+    assert memory.saves == 1
+    results = {message["tool_call_id"]: message["content"] for message in messages(memory) if message["role"] == "tool"}
+    assert len(results) == 2
+    assert sum("call shopping_summary alone" in result for result in results.values()) == 1
+    assert not any("记住了" in delta["text"] for delta in agent.progress.of(ProgressEvent.TEXT_DELTA))
+    assert (told(agent, 1), told(agent, 2)) == ("", "看过回执了")
+    assert [data["tool"] for data in agent.progress.of(ProgressEvent.TOOL_STARTED)] == ["save_memory"]
+
+
+async def test_words_beside_a_save_stay_in_the_log_and_are_not_told() -> None:
+    memory = MemoryInProcess("记住")
+    memory.next_fact_action = FactAction.REFUSED
+    agent = ScriptedAgent(memory, calls(SAVE, text="好的，记住了"), says("没能存下来"))
+    await agent.run()
+    told = [(delta["offset"], delta["text"]) for delta in agent.progress.of(ProgressEvent.TEXT_DELTA)]
+    assert told == [(0, "好的，"), (0, ""), (0, "没能存下来")], "the claim never, and the words before it taken back"
+    assert messages(memory)[1]["content"] == "好的，记住了"
+
+
+@pytest.mark.parametrize("broken", ["\\ud83d", "\\u0000"])
+async def test_an_argument_that_cannot_be_stored_costs_a_character_and_not_the_turn(broken: str) -> None:
+    memory = MemoryInProcess()
+    arguments = f'{{"query":"背包{broken}"}}'
+    catalogue = ShelfCatalogue("bag-001")
+    agent = ScriptedAgent(memory, calls(("item_search", arguments)), summary("好", "bag-001"), catalogue=catalogue)
+    await agent.run()
+    assert [query.query for query in catalogue.queries] == ["背包\ufffd"]
+    assert messages(memory)[1]["tool_calls"][0]["function"]["arguments"] == arguments
+    assert memory.finished is not None
+    assert memory.finished.behaviour == [Behaviour(kind=BehaviourKind.SEARCH, text="背包\ufffd")]
+    assert agent.progress.of(ProgressEvent.TOOL_STARTED)[0]["arguments"] == {"query": "背包\ufffd"}
+
+
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999"])
+async def test_a_number_that_json_does_not_have_is_answered(number: str) -> None:
+    memory = MemoryInProcess()
+    step = calls(("item_search", f'{{"query":"包","price_max":{number}}}'))
+    await ScriptedAgent(memory, step, says("好")).run()
+    assert "not a JSON object" in messages(memory)[2]["content"]
+
+
+@pytest.mark.parametrize("broken", ["\ud83d", "\x00"])
+async def test_an_answer_that_cannot_be_stored_costs_a_character_and_not_the_turn(broken: str) -> None:
+    memory = MemoryInProcess()
+    agent = ScriptedAgent(memory, says(f"好{broken}的"))
+    await agent.run()
+    assert memory.finished is not None
+    assert memory.finished.reply == "好\ufffd的"
+    assert told(agent, 1) == "好\ufffd的"
+
+
+async def test_what_the_provider_calls_things_is_stored_as_a_label() -> None:
+    memory = MemoryInProcess()
+    odd = replace(says("好"), finish_reason="st\x00op\ud83d" + "!" * 100)
+    await ScriptedAgent(memory, odd).run()
+    assert memory.model_calls[0].finish_reason == "stop" + "!" * 60
+
+
+async def test_the_models_words_for_a_tool_are_not_logged() -> None:
+    memory = MemoryInProcess()
+    with capture_logs() as lines:
+        await ScriptedAgent(memory, calls(("卡号 6222 0000", {}), SEARCH), says("好")).run()
+    assert "6222" not in repr(lines)
+    assert {line["tool"] for line in lines if line["event"] == "tool.ran"} == {"unknown", "item_search"}
 
 
 async def test_the_receipt_of_save_memory_says_what_memory_did() -> None:
@@ -220,6 +334,40 @@ async def test_a_model_that_fails_fails_the_turn_with_an_answer(error: Exception
     assert (memory.finished.failure, memory.finished.reply) == (failure, fixed_answer(failure, "bag"))
     assert agent.progress.events[-1][0] is ProgressEvent.TURN_FAILED
     assert len(agent.published.events) == 1
+
+
+async def test_a_failed_turn_that_is_driven_again_is_answered_anew() -> None:
+    memory = MemoryInProcess()
+    memory.facts = [a_fact("shoe_size", "42")]
+    await ScriptedAgent(memory, calls(SEARCH), ModelUnavailable("down")).run()
+    memory.drive_again()
+    agent = ScriptedAgent(memory, summary("这次好了", "bag-001"))
+    await agent.run()
+    assert memory.finished is not None
+    assert (memory.finished.failure, memory.finished.reply) == (None, "这次好了")
+    assert [card.item_id for card in memory.finished.items] == ["bag-001"]
+    assert "driven again" in agent.model.requests[0].messages[-1]
+    assert [entry.layer for entry in memory.log].count(Layer.L5) == 1
+
+
+async def test_a_turn_that_is_driven_again_has_its_steps_anew() -> None:
+    memory = MemoryInProcess()
+    await ScriptedAgent(memory, *[calls(SEARCH)] * 4, max_steps=4).run()
+    memory.drive_again()
+    await ScriptedAgent(memory, *[calls(SEARCH)] * 3, says("好"), max_steps=4).run()
+    assert memory.finished is not None
+    assert memory.finished.failure is None
+    assert sum("步数快用完了" in entry.payload for entry in memory.log) == 2
+
+
+async def test_a_turn_that_had_no_memory_block_gets_one_when_it_is_driven_again() -> None:
+    memory = MemoryInProcess()
+    await ScriptedAgent(memory, calls(SEARCH), ModelUnavailable("down")).run()
+    memory.drive_again()
+    memory.facts = [a_fact("nut_allergy", "对坚果过敏", "constraint")]
+    agent = ScriptedAgent(memory, says("好"))
+    await agent.run()
+    assert "nut_allergy" in agent.model.requests[0].messages[-1]
 
 
 async def test_a_model_that_hangs_fails_the_turn_at_its_deadline() -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
@@ -21,8 +21,15 @@ from common.memory_api.facts import FactAction, FactOutcome
 from common.problems import ProblemCode, ProblemError
 from common.streams.progress import ProgressEvent
 from curator.curation.worker import CurationTools, CurationWorker
-from model_client.answers import ModelAnswer, ModelEvent
-from model_client.errors import ModelError, ModelMisbehaved, ModelRefused, ModelUnavailable
+from model_client.answers import ModelAnswer, ModelEvent, Restarted
+from model_client.errors import (
+    ModelError,
+    ModelMisbehaved,
+    ModelRefused,
+    ModelStreamBroken,
+    ModelTimedOut,
+    ModelUnavailable,
+)
 from model_client.requests import ModelRequest
 from model_client.usage import ModelUsage
 
@@ -70,13 +77,18 @@ class Memory:
 
 
 class Model:
-    def __init__(self, step: str | Exception | Callable[[], Any], finish_reason: str = "stop") -> None:
+    def __init__(
+        self, step: str | Exception | Callable[[], Any], finish_reason: str = "stop", restarts: Sequence[Restarted] = ()
+    ) -> None:
         self._step = step
+        self._restarts = restarts
         self._finish_reason = finish_reason
         self.requests: list[ModelRequest] = []
 
     async def stream(self, request: ModelRequest, *, give_up_at: float | None = None) -> AsyncGenerator[ModelEvent]:
         self.requests.append(request)
+        for restarted in self._restarts:
+            yield restarted
         if isinstance(self._step, Exception):
             raise self._step
         if not isinstance(self._step, str):
@@ -142,6 +154,8 @@ async def test_a_turn_without_facts_is_ingested_too() -> None:
     ("error", "code", "spends"),
     [
         (ModelUnavailable("down"), "model-unavailable", False),
+        (ModelTimedOut("silent"), "model-unfinished", True),
+        (ModelStreamBroken("cut"), "model-unfinished", True),
         (ModelRefused(400), "model-misbehaved", True),
         (ModelMisbehaved("empty"), "model-misbehaved", True),
         (RuntimeError("a bug"), "bug", True),
@@ -163,11 +177,28 @@ async def test_an_unreadable_answer_is_a_failure_and_not_no_facts(answer: str) -
     assert memory.failed[0].error_code == "model-misbehaved"
 
 
-async def test_a_model_that_hangs_is_given_up_within_the_lease() -> None:
+@pytest.mark.parametrize(
+    ("restarts", "code", "spends"),
+    [
+        pytest.param([], "model-unfinished", True, id="hangs on this input"),
+        pytest.param([Restarted(accepted=True)], "model-unfinished", True, id="broke off on it before"),
+        pytest.param([Restarted(accepted=False)], "model-unavailable", False, id="was down for a part of the time"),
+    ],
+)
+async def test_a_model_that_hangs_is_given_up_within_the_lease(
+    restarts: list[Restarted], code: str, spends: bool
+) -> None:
     memory = Memory(lease_seconds=0.3)
     async with asyncio.timeout(2.0):
-        await worker_of(memory, Model(asyncio.Event().wait)).handle(completed())
-    assert [(each.error_code, each.spend_attempt) for each in memory.failed] == [("model-unavailable", False)]
+        await worker_of(memory, Model(asyncio.Event().wait, restarts=restarts)).handle(completed())
+    assert [(each.error_code, each.spend_attempt) for each in memory.failed] == [(code, spends)]
+
+
+async def test_what_the_provider_calls_things_is_stored_as_a_label() -> None:
+    memory = Memory()
+    await worker_of(memory, Model(GOOD, finish_reason="st\x00op\ud83d" + "!" * 100)).handle(completed())
+    assert memory.ingested[0].model_call is not None
+    assert memory.ingested[0].model_call.finish_reason == "stop" + "!" * 60
 
 
 async def test_a_shutdown_hands_it_back_for_nothing() -> None:

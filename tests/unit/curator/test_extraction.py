@@ -49,6 +49,11 @@ def test_facts_are_read_in_every_wrapping(answer: str) -> None:
     assert parse_facts(answer, "stop") == FACTS
 
 
+def test_half_an_emoji_costs_a_character_and_not_the_facts() -> None:
+    [fact] = parse_facts('{"facts":[{"key":"pet","value":"养猫\\ud83d","category":"context"}]}', "stop")
+    assert fact.value == "养猫\ufffd"
+
+
 @pytest.mark.parametrize("answer", ['{"facts":[]}', "[]", "```json\n[]\n```"])
 def test_no_facts_is_an_answer(answer: str) -> None:
     assert parse_facts(answer, "stop") == []

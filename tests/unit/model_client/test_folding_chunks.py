@@ -206,6 +206,7 @@ def test_deltas_of_arguments_name_their_call() -> None:
         ),
         ([{"prompt_tokens": 10, "cached_tokens": 99}], (10, None, None)),
         ([{"prompt_tokens": -1, "completion_tokens": "3"}], (None, None, None)),
+        ([{"prompt_tokens": 2**31, "completion_tokens": 2**31 - 1}], (None, None, 2**31 - 1)),
         ([None, "unknown"], (None, None, None)),
     ],
 )

@@ -1,7 +1,9 @@
 """The client against a real HTTP server that plays the faults on a socket."""
 
 import asyncio
+import contextlib
 import json
+import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -14,6 +16,7 @@ from model_client.client import ModelClient, ModelTimeouts
 from model_client.errors import (
     ModelMisbehaved,
     ModelRefused,
+    ModelStreamBroken,
     ModelTimedOut,
     ModelTruncated,
     ModelUnavailable,
@@ -141,6 +144,64 @@ async def test_retry_after_is_waited_for_or_given_up() -> None:
         assert len(endpoint.bodies) == 1
 
 
+async def test_an_endpoint_that_is_down_is_waited_for_as_long_as_the_caller_can() -> None:
+    """`retry_for` is for callers who name no time, and no count of attempts ends it either."""
+    down = answer(503, b"{}")
+    async with client_of(*[down] * 4, answer(200, GOOD), retry_for=0.0) as (client, endpoint):
+        deadline = SystemClock().monotonic() + 20.0
+        events = [event async for event in client.stream(REQUEST, give_up_at=deadline)]
+    assert events[:4] == [Restarted(accepted=False)] * 4
+    assert isinstance(events[-1], ModelAnswer)
+    assert len(set(endpoint.bodies)) == 1
+
+
+async def test_an_endpoint_that_is_down_is_given_up_at_the_callers_time() -> None:
+    async with client_of(answer(503, b"{}"), retry_for=60.0) as (client, endpoint):
+        started = SystemClock().monotonic()
+        with pytest.raises(ModelUnavailable):
+            async for _ in client.stream(REQUEST, give_up_at=started + 1.0):
+                pass
+        assert SystemClock().monotonic() - started < 1.0
+    assert len(endpoint.bodies) > 1
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [
+        pytest.param(answer(200, sse(text("par"), done=False)), id="ends without a finish reason"),
+        pytest.param(answer(200, GOOD)[:-60], id="connection closed in mid-stream"),
+    ],
+)
+async def test_attempts_that_may_have_been_paid_for_are_few(cut: bytes) -> None:
+    async with client_of(cut, retry_for=60.0) as (client, endpoint):
+        with pytest.raises(ModelStreamBroken):
+            await all_events(client)
+    assert len(endpoint.bodies) == 4
+
+
+async def test_no_connection_in_time_is_not_a_request_that_was_taken_up() -> None:
+    with socket.socket() as listening, contextlib.ExitStack() as waiting:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(0)
+        for _ in range(3):  # nobody accepts: the queue is full, and the next one's handshake gets no answer
+            filler = waiting.enter_context(socket.socket())
+            filler.setblocking(False)
+            filler.connect_ex(listening.getsockname())
+        client = ModelClient(
+            f"http://127.0.0.1:{listening.getsockname()[1]}/v1",
+            "key",
+            PROFILES["generic"],
+            SystemClock(),
+            lambda: "own",
+            retry_for=0.0,
+            timeouts=ModelTimeouts(connect=0.2, first_chunk=2.0),
+        )
+        with pytest.raises(ModelUnavailable) as unavailable:
+            await all_events(client)
+        await client.close()
+    assert not unavailable.value.accepted
+
+
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
 async def test_a_refusal_is_not_repeated(status: int) -> None:
     async with client_of(answer(status, b'{"error":{"message":"the prompt"}}')) as (client, endpoint):
@@ -166,7 +227,7 @@ async def test_a_broken_stream_is_never_an_answer_and_is_repeated(broken: bytes)
     assert isinstance(events[-1], ModelAnswer)
     assert events[-1].text == "hello"
     if TextDelta("par") in events:
-        assert events[1] == Restarted()
+        assert events[1] == Restarted(accepted=True)
     async with client_of(broken, retry_for=0.0) as (client, _):
         with pytest.raises(ModelUnavailable):
             await all_events(client)

@@ -31,7 +31,12 @@ class ArgumentsDelta:
 
 @dataclass(frozen=True)
 class Restarted:
-    """The stream broke and the call is made anew: all deltas so far are superseded."""
+    """The attempt failed and the call is made anew: all deltas so far are superseded.
+
+    `accepted`: whether the endpoint had taken the failed request up, or could not right now.
+    """
+
+    accepted: bool
 
 
 @dataclass(frozen=True)

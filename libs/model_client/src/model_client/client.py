@@ -1,7 +1,8 @@
 """The streaming call: time limits on everything, and retries of what is safe to repeat.
 
 A call has no effect but its cost, so a retry is always safe; it sends the same bytes, which also keeps the
-provider's cache. When a stream breaks after text had been shown, `Restarted` says that it is superseded.
+provider's cache. An endpoint that is down costs nothing and is waited for as long as the caller can wait; attempts
+that it took up and did not finish may have been paid for and are few. `Restarted` says that an attempt is superseded.
 """
 
 import asyncio
@@ -31,7 +32,9 @@ from model_client.requests import ModelRequest
 _log = get_logger(__name__)
 
 _FIRST_PAUSE = 0.25
-_LONGEST_PAUSE = 8.0
+_LONGEST_PAUSE = 4.0
+_UNFINISHED_MAX = 4
+"""Attempts of one call that the endpoint may take up and not finish."""
 _RETRIED_STATUS = frozenset({408, 409, 425, 429})
 
 
@@ -46,7 +49,8 @@ class ModelTimeouts:
 
 
 class ModelClient:
-    """`retry_for` is the time in seconds, from the call's start, in which a new attempt may begin."""
+    """`retry_for` is the time in seconds, from the call's start, in which a new attempt may begin where the caller
+    names none."""
 
     def __init__(
         self,
@@ -82,34 +86,34 @@ class ModelClient:
     async def stream(self, request: ModelRequest, *, give_up_at: float | None = None) -> AsyncGenerator[ModelEvent]:
         """Yield deltas as they come and the ModelAnswer last.
 
-        `give_up_at` (on the clock's monotonic scale) bounds when a new attempt may begin; it does not cut an
-        attempt that runs. Raises ModelUnavailable, ModelRefused or ModelMisbehaved.
+        `give_up_at` (on the clock's monotonic scale) bounds when a new attempt may begin, and nothing else bounds
+        it while the endpoint is down; it does not cut an attempt that runs. Raises
+        ModelUnavailable, ModelRefused or ModelMisbehaved.
         """
-        last_start = self._clock.monotonic() + self._retry_for
-        last_start = last_start if give_up_at is None else min(last_start, give_up_at)
-        attempt, misbehaved, shown = 0, False, False
+        last_start = self._clock.monotonic() + self._retry_for if give_up_at is None else give_up_at
+        attempt, unfinished, misbehaved = 0, 0, False
         while True:
             attempt += 1
             try:
                 async with aclosing(self._attempt(request)) as events:
                     async for event in events:
-                        shown = shown or not isinstance(event, ModelAnswer)
                         yield event
                 return
             except ModelMisbehaved as error:
                 if misbehaved:
                     raise
-                misbehaved = True
+                misbehaved = accepted = True
+                pause = 0.0
                 _log.warning("model.misbehaved", reason=error.reason)
             except ModelUnavailable as error:
                 pause = self._pause(attempt, error.retry_after)
-                if self._clock.monotonic() + pause >= last_start:
+                accepted = error.accepted
+                unfinished += accepted
+                if unfinished >= _UNFINISHED_MAX or self._clock.monotonic() + pause >= last_start:
                     raise
                 _log.warning("model.retry", attempt=attempt, reason=error.reason)
-                await self._clock.sleep(pause)
-            if shown:
-                shown = False
-                yield Restarted()
+            yield Restarted(accepted)
+            await self._clock.sleep(pause)
 
     def _pause(self, attempt: int, retry_after: float | None) -> float:
         growing = min(_FIRST_PAUSE * 2.0 ** (attempt - 1), _LONGEST_PAUSE)
@@ -141,9 +145,11 @@ class ModelClient:
     async def _chunks(self, request: ModelRequest) -> AsyncGenerator[object]:
         """The chunks of one HTTP exchange as JSON values, with every fault as a ModelError."""
         end_at = self._clock.monotonic() + self._timeouts.total
+        answering = False
         try:
             async with asyncio.timeout(self._timeouts.first_chunk):
                 stream = await self._open(request)
+            answering = True
             async with stream:
                 limit = self._timeouts.first_chunk
                 while True:
@@ -154,9 +160,11 @@ class ModelClient:
                     yield chunk
                     limit = self._timeouts.between_chunks
         except (TimeoutError, openai.APITimeoutError) as error:
+            if isinstance(error.__cause__, httpx2.ConnectTimeout | httpx2.PoolTimeout):
+                raise ModelUnavailable("no connection in time") from error
             raise ModelTimedOut("silent for too long") from error
         except openai.APIConnectionError as error:
-            raise ModelUnavailable("connection failed") from error
+            raise (ModelStreamBroken if answering else ModelUnavailable)("connection failed") from error
         except openai.APIStatusError as error:
             raise _status_error(error) from error
         except (openai.APIError, ValueError) as error:

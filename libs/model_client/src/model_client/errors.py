@@ -8,6 +8,9 @@ class ModelError(Exception):
 class ModelUnavailable(ModelError):
     """Retryable: the endpoint did not answer, or said that it cannot right now."""
 
+    accepted = False
+    """Whether the endpoint had taken the request up, so that the attempt may have cost something."""
+
     def __init__(self, reason: str, retry_after: float | None = None) -> None:
         super().__init__(reason)
         self.reason = reason
@@ -15,11 +18,15 @@ class ModelUnavailable(ModelError):
 
 
 class ModelTimedOut(ModelUnavailable):
-    """The endpoint was silent for longer than allowed."""
+    """The endpoint took the request and was silent for longer than allowed."""
+
+    accepted = True
 
 
 class ModelStreamBroken(ModelUnavailable):
     """The answer stopped before it was complete. What had come is not an answer."""
+
+    accepted = True
 
 
 class ModelRefused(ModelError):

@@ -79,7 +79,7 @@ class AnswerFolder:
         text = well_formed("".join(self._text))
         calls = self._finished_calls()
         if not calls and not text.strip():
-            raise ModelMisbehaved(f"empty answer, finish reason {self._finish_reason[:32]}")
+            raise ModelMisbehaved("empty answer")
         reasoning = well_formed("".join(self._reasoning))
         return FoldedAnswer(text, reasoning, calls, self._finish_reason, self._usage)
 

@@ -7,6 +7,9 @@ send running totals with every chunk, some send the details only in a second rep
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+_COUNT_LIMIT = 2**31
+"""A count that does not fit into the table of model calls is not a count of tokens."""
+
 
 @dataclass(frozen=True)
 class ModelUsage:
@@ -47,7 +50,7 @@ def _first_count(*places: tuple[object, str]) -> int | None:
 def _counts(*places: tuple[object, str]) -> Iterator[int]:
     for holder, name in places:
         value = holder.get(name) if isinstance(holder, Mapping) else None
-        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _COUNT_LIMIT:
             yield value
 
 

@@ -158,7 +158,6 @@ def _model_client(settings: AgentSettings, clock: Clock) -> ModelClient:
         timeouts=ModelTimeouts(
             first_chunk=settings.model_first_chunk_seconds, between_chunks=settings.model_between_chunks_seconds
         ),
-        retry_for=settings.model_retry_seconds,
     )
 
 

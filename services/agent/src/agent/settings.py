@@ -37,8 +37,6 @@ class AgentSettings(CatalogueSettings):
     model_fast: str
     """For side calls (the planner)."""
     model_profile: str = "generic"
-    model_retry_seconds: float = Field(default=45.0, ge=0)
-    """How long, from a call's start, a new attempt of it may begin."""
     model_first_chunk_seconds: float = Field(default=60.0, gt=0)
     model_between_chunks_seconds: float = Field(default=30.0, gt=0)
     workers: int = Field(default=8, ge=1, le=256)

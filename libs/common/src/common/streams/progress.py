@@ -67,12 +67,22 @@ class ProgressWriter:
         self._n = 0
 
     async def emit(self, event: ProgressEvent, data: dict[str, Any]) -> None:
+        """Best effort, whatever the data is. An event that is not written leaves a gap in `n`."""
         self._n += 1
         counted = {} if self._attempt is None else {"attempt": self._attempt, "n": self._n}
-        body = json.dumps({**counted, **data}, ensure_ascii=False, separators=(",", ":"))
+        try:
+            body = _json_bytes({**counted, **data})
+        except (TypeError, ValueError, RecursionError) as error:
+            _log.error("progress.not_writable", progress_event=event, error=error)
+            return
         try:
             await self._redis.eval(
                 _APPEND, 1, self._stream, str(PROGRESS_MAXLEN), str(PROGRESS_TTL_SECONDS), event, body
             )
         except (RedisError, OSError) as error:
             _log.warning("progress.not_written", progress_event=event, error=error)
+
+
+def _json_bytes(data: dict[str, Any]) -> bytes:
+    """JSON in UTF-8. What UTF-8 cannot carry (half a surrogate pair) is replaced: it must not cost the event."""
+    return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode(errors="replace")

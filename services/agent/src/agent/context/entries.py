@@ -6,7 +6,7 @@ from uuid import UUID
 from common.ids import IdFactory
 from common.memory_api.sessions import Layer, NewLogEntry
 from model_client.answers import ModelAnswer
-from model_client.exact_json import exact_json
+from model_client.exact_json import exact_json, well_formed
 from model_client.profiles import ProviderProfile
 
 
@@ -17,8 +17,8 @@ class EntryFactory:
         self._new_id = new_id
         self._profile = profile
 
-    def user_message(self, content: str) -> NewLogEntry:
-        return self._entry(Layer.L4, exact_json({"role": "user", "content": content}))
+    def user_message(self, content: str, *, bears_memory: bool = False) -> NewLogEntry:
+        return self._entry(Layer.L4, exact_json({"role": "user", "content": content}), bears_memory=bears_memory)
 
     def memory_block(self, content: str, fact_ids: Sequence[UUID]) -> NewLogEntry:
         payload = exact_json({"role": self._profile.memory_role, "content": content})
@@ -40,10 +40,13 @@ class EntryFactory:
     def _entry(
         self, layer: Layer, payload: str, fact_ids: Sequence[UUID] = (), *, bears_memory: bool = False
     ) -> NewLogEntry:
+        # The one place where payloads are made storable: memory refuses lone surrogates and NUL, and whatever
+        # a model or a tool wrote must not cost the turn. (JSON writes NUL as an escape, so that only readers of the
+        # message meet it; they replace it.)
         return NewLogEntry(
             entry_id=self._new_id(),
             layer=layer,
-            payload=payload,
+            payload=well_formed(payload),
             memory_fact_ids=list(fact_ids),
             bears_memory=bears_memory,
         )

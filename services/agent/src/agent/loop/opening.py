@@ -26,7 +26,9 @@ async def open_turn(turn: Turn, make: EntryFactory) -> None:
 
 def user_message(turn: Turn, make: EntryFactory) -> NewLogEntry:
     claimed = turn.claimed
-    return make.user_message(render_user_block(claimed.text, claimed.settings.platforms, claimed.behaviour))
+    content = render_user_block(claimed.text, claimed.settings.platforms, claimed.behaviour)
+    # The behaviour history holds searches that the model wrote, perhaps out of memory.
+    return make.user_message(content, bears_memory=bool(claimed.behaviour))
 
 
 async def _memory_block(turn: Turn, make: EntryFactory) -> list[NewLogEntry]:

@@ -2,6 +2,7 @@
 
 from agent.context.messages import message_of
 from agent.loop.hooks import Hook, HookPoint, HookView
+from agent.loop.turn_state import current_drive
 from common.memory_api.sessions import NewLogEntry
 
 _NOTICE = (
@@ -27,4 +28,4 @@ def wrap_up_notice(max_steps: int) -> Hook:
 
 
 def _was_given(view: HookView) -> bool:
-    return any(_NOTICE in str(message_of(entry).get("content", "")) for entry in view.entries)
+    return any(_NOTICE in str(message_of(entry).get("content", "")) for entry in current_drive(view.entries))

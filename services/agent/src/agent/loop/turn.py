@@ -55,6 +55,20 @@ class Turn:
         """The entries of this turn."""
         return [entry for entry in self.log if entry.turn_id == self.claimed.turn_id]
 
+    def marked(self, entries: Sequence[NewLogEntry]) -> list[NewLogEntry]:
+        """The entries with the mark that they bear memory, where they do.
+
+        The rule: an entry bears memory when it shows some itself (memory block, recall, save_memory and its receipt,
+        behaviour history), or when any entry before it in the session does. A model that has seen memory may quote
+        it in every word, search and answer that follows, and nobody can tell; so no later entry is exempt.
+        """
+        bears_memory = any(entry.bears_memory for entry in self.log)
+        marked: list[NewLogEntry] = []
+        for entry in entries:
+            bears_memory = bears_memory or entry.bears_memory or bool(entry.memory_fact_ids)
+            marked.append(entry.model_copy(update={"bears_memory": bears_memory}))
+        return marked
+
     def with_pending(self, pending: Sequence[NewLogEntry]) -> list[LogEntry]:
         """The session log as it will be once `pending` is stored."""
         return self.log + [
@@ -69,7 +83,7 @@ class Turn:
         """
         session_begins = self.claimed.release is None and not self.log
         release_id = self.release.release_id if session_begins else None
-        await see_through(self._append(entries, model_call, release_id))
+        await see_through(self._append(self.marked(entries), model_call, release_id))
 
     async def _append(
         self, entries: Sequence[NewLogEntry], model_call: ModelCall | None, release_id: str | None

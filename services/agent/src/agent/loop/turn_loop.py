@@ -19,11 +19,11 @@ from agent.context.rendering import (
 )
 from agent.loop.hooks import HookPoint, Hooks, HookView
 from agent.loop.opening import open_turn
-from agent.loop.reply_reader import ReplyReader
+from agent.loop.speech import AnswerSpeech
 from agent.loop.step_limit import StepLimitReached
 from agent.loop.turn import Outcome, Turn
 from agent.loop.turn_state import TurnState, offered_items, read_state
-from agent.tools import save_memory, shopping_summary
+from agent.tools import save_memory
 from agent.tools.runner import ToolRunner
 from agent.tools.shopping_summary import cards_of
 from agent.tools.tool import ShoppingSummary, ToolContext, ToolResult
@@ -34,6 +34,7 @@ from common.memory_api.turns import ModelCall, ModelCallKind
 from common.streams.progress import ProgressEvent
 from model_client.answers import ArgumentsDelta, ModelAnswer, ModelEvent, Restarted, TextDelta, ToolCall
 from model_client.errors import ModelStreamBroken
+from model_client.exact_json import label
 from model_client.requests import ModelRequest
 
 _log = get_logger(__name__)
@@ -98,13 +99,13 @@ class TurnLoop:
             call_number=turn.model_calls + 1,
             kind=ModelCallKind.MAIN,
             attempt=turn.claimed.attempt,
-            model=self._model_name,
+            model=label(self._model_name),
             prompt_tokens=answer.usage.prompt_tokens,
             cached_tokens=answer.usage.cached_tokens,
             completion_tokens=answer.usage.completion_tokens,
             time_to_first_token_ms=answer.time_to_first_token_ms,
             duration_ms=answer.duration_ms,
-            finish_reason=answer.finish_reason,
+            finish_reason=label(answer.finish_reason),
             layer_hashes=layer_hashes(texts),
             first_differing_layer=first_differing_layer(previous, texts),
         )
@@ -115,19 +116,21 @@ class TurnLoop:
 
     async def _ask(self, turn: Turn, request: ModelRequest) -> ModelAnswer:
         step = turn.model_calls + 1
-        replies: dict[int, ReplyReader] = {}
+        speech = AnswerSpeech(self._tools.is_effectful)
         async with aclosing(self._model.stream(request, give_up_at=turn.give_up_at)) as events:
             async for event in events:
                 match event:
-                    case TextDelta(text):
-                        turn.progress.say(step, text)
-                    case ArgumentsDelta(position, shopping_summary.NAME, fragment):
-                        if text := replies.setdefault(position, ReplyReader()).feed(fragment):
-                            turn.progress.say(step, text)
+                    case TextDelta() | ArgumentsDelta():
+                        turn.progress.say(step, speech.hear(event))
                     case Restarted():
-                        replies.clear()
+                        speech = AnswerSpeech(self._tools.is_effectful)
                         turn.progress.unsay(step)
                     case ModelAnswer():
+                        rest = speech.rest(event.tool_calls)
+                        if rest is None:
+                            turn.progress.unsay(step)
+                        else:
+                            turn.progress.say(step, rest)
                         return event
         raise ModelStreamBroken("no answer")
 

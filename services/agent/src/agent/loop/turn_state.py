@@ -13,11 +13,13 @@ from common.memory_api.sessions import Layer, LogEntry, NewLogEntry
 from common.memory_api.turns import Behaviour, ItemCard, MemoryUse
 from common.memory_api.user_data import BehaviourKind
 from model_client.answers import ToolCall
+from model_client.exact_json import well_formed
 
 
 @dataclass(frozen=True)
 class TurnState:
-    """`steps` counts answers of the model. `open_calls` have no result yet; `final_text` ends the turn."""
+    """`steps` counts answers of the model since the turn was last driven. `open_calls` have no result yet;
+    `final_text` ends the turn."""
 
     has_user_message: bool
     has_memory_block: bool
@@ -28,7 +30,8 @@ class TurnState:
 
 def read_state(entries: Sequence[LogEntry]) -> TurnState:
     """The state behind the entries of one turn."""
-    answers = [message for message in map(message_of, entries) if message.get("role") == "assistant"]
+    current = [message_of(entry) for entry in current_drive(entries)]
+    answers = [message for message in current if message.get("role") == "assistant"]
     answered = {result.call_id for _, result in tool_results(entries)}
     last: dict[str, Any] = answers[-1] if answers else {}
     calls = tool_calls_of(last)
@@ -37,8 +40,22 @@ def read_state(entries: Sequence[LogEntry]) -> TurnState:
         has_memory_block=any(entry.layer is Layer.L5 for entry in entries),
         steps=len(answers),
         open_calls=tuple(call for call in calls if call.call_id not in answered),
-        final_text=str(last.get("content") or "") if answers and not calls else None,
+        final_text=well_formed(str(last.get("content") or "")) if answers and not calls else None,
     )
+
+
+def current_drive(entries: Sequence[LogEntry]) -> Sequence[LogEntry]:
+    """The entries since the turn was last driven anew: those after the last answer that something follows.
+
+    An answer without calls ends a turn. Where more entries of the same turn follow it, an operator has driven the
+    ended turn again, and that answer (mostly the fixed one of a failure) is not this drive's.
+    """
+    begin = 0
+    for position, entry in enumerate(entries[:-1], start=1):
+        message = message_of(entry)
+        if message.get("role") == "assistant" and not tool_calls_of(message):
+            begin = position
+    return entries[begin:]
 
 
 def offered_items(entries: Sequence[LogEntry]) -> list[ItemCard]:

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from common.clock import Clock
+from common.logs import get_logger
 from common.streams.progress import ProgressEvent
+
+_log = get_logger(__name__)
 
 
 class ProgressSink(Protocol):
@@ -46,14 +49,18 @@ class ProgressFeed:
         self._queue.put_nowait((event, data))
 
     def say(self, step: int, text: str) -> None:
-        """Text of the answer, as it comes."""
+        """Text of the answer, as it comes. No text says nothing."""
+        if not text:
+            return
         offset = self._offsets.get(step, 0)
         self._offsets[step] = offset + len(text)
         self._queue.put_nowait(_Said(step, offset, text))
 
     def unsay(self, step: int) -> None:
-        """What was said in this step is superseded; the next text starts over at offset 0."""
-        self._offsets[step] = 0
+        """Take back what was said in this step, if anything: nothing at offset 0 stands for all of it."""
+        if self._offsets.get(step):
+            self._offsets[step] = 0
+            self._queue.put_nowait(_Said(step, 0, ""))
 
     async def close(self, within: float = 1.0) -> None:
         """Write what is left, for at most `within` seconds."""
@@ -71,7 +78,13 @@ class ProgressFeed:
                 items.append(self._queue.get_nowait())
             ended = None in items
             for event, data in coalesced([item for item in items if item is not None]):
-                await self._sink.emit(event, data)
+                await self._emit(event, data)
+
+    async def _emit(self, event: ProgressEvent, data: dict[str, Any]) -> None:
+        try:
+            await self._sink.emit(event, data)
+        except Exception as error:  # noqa: BLE001 - the edge: one event that cannot be told must not silence the rest
+            _log.error("progress.bug", progress_event=event, error=error)
 
 
 def coalesced(items: Sequence[_Item]) -> list[_Event]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from agent.context.fences import external_content
+from agent.tools import shopping_summary
 from agent.tools.registry import EXTERNAL_SOURCE_TOOLS, MEMORY_BEARING_TOOLS, ToolRegistry
 from agent.tools.tool import ToolContext, ToolFailed, ToolResult
 from common.clock import Clock
@@ -16,9 +18,14 @@ from common.logs import get_logger
 from common.problems import ProblemError
 from common.streams.progress import ProgressEvent
 from model_client.answers import ToolCall
-from model_client.exact_json import exact_json
+from model_client.exact_json import exact_json, well_formed_json
 
 _log = get_logger(__name__)
+
+_NOT_ALONE = (
+    "not shown to the user: it was written before the results of the other calls were known. "
+    "Read their receipts first, then call shopping_summary alone"
+)
 
 
 class ToolRunner:
@@ -36,9 +43,11 @@ class ToolRunner:
         self, calls: Sequence[ToolCall], context_of: Callable[[ToolCall], ToolContext]
     ) -> list[tuple[ToolCall, ToolResult]]:
         """One result per call, in the order of the calls. Raises ProblemError where the lease is lost."""
-        effectful = [call for call in calls if self._is_effectful(call)]
-        others = [call for call in calls if not self._is_effectful(call)]
-        results: dict[str, ToolResult] = {}
+        effectful = [call for call in calls if self.is_effectful(call.name)]
+        # A summary tells the user what came of the turn, so it must not share a step with a call that has an effect.
+        too_early = [call for call in calls if effectful and call.name == shopping_summary.NAME]
+        results = {call.call_id: error_result(call, _NOT_ALONE) for call in too_early}
+        others = [call for call in calls if call not in effectful and call.call_id not in results]
 
         async def run_into(some: Sequence[ToolCall]) -> None:
             for call in some:
@@ -53,8 +62,8 @@ class ToolRunner:
             await asyncio.gather(*tasks, return_exceptions=True)
         return [(call, results[call.call_id]) for call in calls]
 
-    def _is_effectful(self, call: ToolCall) -> bool:
-        tool = self._registry.get(call.name)
+    def is_effectful(self, tool_name: str) -> bool:
+        tool = self._registry.get(tool_name)
         return tool is not None and tool.effectful
 
     async def _run_one(self, call: ToolCall, context: ToolContext) -> ToolResult:
@@ -68,7 +77,8 @@ class ToolRunner:
         context.progress.emit(
             ProgressEvent.TOOL_FINISHED, {**about, "summary": result.note, "duration_ms": duration_ms}
         )
-        _log.info("tool.ran", tool=call.name, duration_ms=duration_ms, note=result.note)
+        name = call.name if self._registry.get(call.name) else "unknown"  # the model's words have no place in a log
+        _log.info("tool.ran", tool=name, duration_ms=duration_ms, note=result.note)
         return result
 
     async def _result(self, call: ToolCall, arguments: dict[str, Any] | None, context: ToolContext) -> ToolResult:
@@ -85,22 +95,33 @@ class ToolRunner:
         except ValidationError as error:
             return error_result(call, _what_is_wrong(error))
         except TimeoutError:
-            _log.warning("tool.timed_out", tool=call.name)
+            _log.warning("tool.timed_out", tool=tool.name)
             return error_result(call, "this took too long; try once more, or go on without it")
         except ProblemError:
             raise  # the lease is lost, or memory says that we are wrong
         except Exception as error:  # noqa: BLE001 - a bug in one tool costs its result, not the turn
-            _log.error("tool.bug", tool=call.name, error=error)
+            _log.error("tool.bug", tool=tool.name, error=error)
             return error_result(call, "the tool failed; go on without it")
 
 
 def read_arguments(text: str) -> dict[str, Any] | None:
-    """The arguments of a call, or None when the text is not a JSON object."""
+    """The arguments of a call, or None when the text is not a JSON object.
+
+    Their strings are well-formed: an escape like `\\ud83d` in the text, which the log keeps as it was streamed, is
+    half a character and could be neither stored nor sent. Numbers are finite, as JSON has it.
+    """
     try:
-        value = json.loads(text)
+        value = well_formed_json(json.loads(text, parse_float=_finite, parse_constant=_finite))
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
+
+
+def _finite(number: str) -> float:
+    value = float(number)
+    if not math.isfinite(value):
+        raise ValueError("not a finite number")
+    return value
 
 
 def error_result(call: ToolCall, message: str) -> ToolResult:

@@ -1,14 +1,11 @@
 """From what stopped a turn to how it ends: an answer of its own, or a failure with a fixed one."""
 
-from collections.abc import Sequence
-
 from agent.context.entries import EntryFactory
 from agent.loop.opening import user_message
 from agent.loop.step_limit import StepLimitReached
 from agent.loop.turn import Outcome, Turn
 from agent.loop.turn_state import memory_uses_of, read_state, searches_of
 from common.answers import fixed_answer
-from common.memory_api.sessions import NewLogEntry
 from common.memory_api.turns import FailureCode, TurnReference
 from common.streams.progress import ProgressEvent
 from model_client.errors import ModelError, ModelMisbehaved
@@ -37,14 +34,14 @@ def failed(turn: Turn, failure: FailureCode, make: EntryFactory) -> Outcome:
 
 async def store_ending(turn: Turn, outcome: Outcome) -> TurnReference:
     """The one transaction that ends the turn. Raises ProblemError where it is no longer ours."""
-    ended: Sequence[NewLogEntry] = [*turn.entries, *outcome.entries]
+    last = turn.marked(outcome.entries)
     return await turn.memory.finish(
         turn.head,
-        entries=outcome.entries,
+        entries=last,
         failure=outcome.failure,
         reply=outcome.reply,
         items=outcome.items,
-        memory_uses=memory_uses_of(ended),
+        memory_uses=memory_uses_of([*turn.entries, *last]),
         behaviour=searches_of(turn.entries),
     )
 

@@ -5,8 +5,11 @@ record, and the sweeper wakes what has not moved.
 |---|---|
 | lease lost, already done, memory cleared | nothing: the curation is no longer ours |
 | memory does not answer | nothing: the lease runs out, and the curation is woken again |
-| the model does not answer in time, or a shutdown | handed back; that spends no attempt |
+| the model is down (no connection, 5xx, 429), or a shutdown | handed back; that spends no attempt |
+| the model takes the request and does not finish in time | handed back and has spent an attempt |
 | the model refuses or its answer cannot be read, or a bug | handed back and has spent an attempt |
+
+What one input makes a model do at every try must spend attempts: it would be tried, and paid for, without end.
 """
 
 import asyncio
@@ -34,8 +37,9 @@ from common.streams.progress import ProgressEvent
 from curator.curation.claimed_curation import ClaimedCuration, MemoryCaller
 from curator.extraction.parsing import UnreadableFacts, parse_facts
 from curator.extraction.prompt import extraction_request
-from model_client.answers import ModelAnswer, ModelEvent
-from model_client.errors import ModelMisbehaved, ModelRefused, ModelStreamBroken, ModelUnavailable
+from model_client.answers import ModelAnswer, ModelEvent, Restarted
+from model_client.errors import ModelMisbehaved, ModelRefused, ModelStreamBroken, ModelTimedOut, ModelUnavailable
+from model_client.exact_json import label
 from model_client.requests import ModelRequest
 
 _log = get_logger(__name__)
@@ -131,9 +135,10 @@ class CurationWorker:
                 await self._fail(curation, "shutdown", spend_attempt=False)
                 return None
             return asking.result()
-        except (ModelUnavailable, TimeoutError) as error:
-            _log.warning("curation.model_unavailable", error=error)
-            await self._fail(curation, "model-unavailable", spend_attempt=False)
+        except ModelUnavailable as error:
+            _log.warning("curation.model_unavailable", error=error, accepted=error.accepted)
+            code = "model-unfinished" if error.accepted else "model-unavailable"
+            await self._fail(curation, code, spend_attempt=error.accepted)
         except (ModelRefused, ModelMisbehaved) as error:
             _log.warning("curation.model_failed", error=error)
             await self._fail(curation, "model-misbehaved", spend_attempt=True)
@@ -144,17 +149,28 @@ class CurationWorker:
         return None
 
     async def _ask(self, claimed: CurationInput) -> ModelAnswer:
-        """One call, within the lease: a curation's lease is not renewed."""
+        """One call, within the lease: a curation's lease is not renewed.
+
+        Raises ModelTimedOut where the time is over and nothing but this input can be blamed, ModelUnavailable
+        where part of the time went by while the model was down.
+        """
         request = extraction_request(self._tools.model_name, claimed.user_text, claimed.reply, claimed.facts)
         seconds = claimed.lease_seconds * _LEASE_SHARE
         give_up_at = self._tools.clock.monotonic() + seconds
-        async with (
-            asyncio.timeout(seconds),
-            aclosing(self._tools.model.stream(request, give_up_at=give_up_at)) as events,
-        ):
-            async for event in events:
-                if isinstance(event, ModelAnswer):
-                    return event
+        was_down = False
+        try:
+            async with (
+                asyncio.timeout(seconds),
+                aclosing(self._tools.model.stream(request, give_up_at=give_up_at)) as events,
+            ):
+                async for event in events:
+                    match event:
+                        case ModelAnswer():
+                            return event
+                        case Restarted(accepted):
+                            was_down = was_down or not accepted
+        except TimeoutError as error:
+            raise (ModelUnavailable if was_down else ModelTimedOut)("no answer within the lease") from error
         raise ModelStreamBroken("no answer")
 
     def _model_call(self, claimed: CurationInput, answer: ModelAnswer) -> ModelCall:
@@ -162,13 +178,13 @@ class CurationWorker:
             call_number=1,
             kind=ModelCallKind.CURATOR,
             attempt=claimed.attempt,
-            model=self._tools.model_name,
+            model=label(self._tools.model_name),
             prompt_tokens=answer.usage.prompt_tokens,
             cached_tokens=answer.usage.cached_tokens,
             completion_tokens=answer.usage.completion_tokens,
             time_to_first_token_ms=answer.time_to_first_token_ms,
             duration_ms=answer.duration_ms,
-            finish_reason=answer.finish_reason,
+            finish_reason=label(answer.finish_reason),
         )
 
     async def _tell(self, turn_id: UUID, outcomes: Sequence[FactOutcome]) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from common.memory_api.facts import MAX_NEW_FACTS, MemoryCategory, ProposedFact
+from model_client.exact_json import well_formed_json
 
 _THINKING = re.compile(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
 _OPEN_THINKING = re.compile(r"<(think|thinking|reasoning)>", re.IGNORECASE)
@@ -64,6 +65,6 @@ def _fact(value: Any) -> ProposedFact:
     told = {name: value[name] for name in _FIELDS if value.get(name) is not None}
     told.setdefault("category", MemoryCategory.PREFERENCE)
     try:
-        return ProposedFact.model_validate(told)
-    except ValidationError as error:
+        return ProposedFact.model_validate(well_formed_json(told))
+    except (ValidationError, RecursionError) as error:
         raise UnreadableFacts("a fact with wrong fields") from error

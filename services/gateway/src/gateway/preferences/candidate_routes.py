@@ -39,6 +39,8 @@ async def accept_candidate(candidate: OneCandidate, memory: Memory) -> Fact:
     return await memory.ask(ACCEPT_CANDIDATE, candidate)
 
 
-@router.post("/{candidate_id}/refuse", status_code=204, summary="Never ask again", responses=_BY_ID)
+@router.post(
+    "/{candidate_id}/refuse", status_code=204, summary="Refuse it: nothing said before brings it back", responses=_BY_ID
+)
 async def refuse_candidate(candidate: OneCandidate, memory: Memory) -> None:
     await memory.ask(REFUSE_CANDIDATE, candidate)

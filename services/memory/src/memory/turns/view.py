@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 from sqlalchemy import select
 
@@ -24,6 +25,8 @@ from memory.sessions.log import lock_session, must_exist, read_log
 from memory.turns.ending import give_up
 from memory.turns.rows import TurnRow, find_turn, items, reply, user_text
 from memory.users import lock_user, own
+
+SAVE_MEMORY_TOOL = "save_memory"
 
 _CURATION_STATES = {
     WorkState.PENDING: CurationState.PENDING,
@@ -80,14 +83,14 @@ async def _view(tx: UserTransaction, turn: TurnRow) -> TurnView:
 def steps_of(log: Sequence[LogEntry]) -> list[StepView]:
     """What each stored model answer said and which tools it called."""
     answers = (json.loads(entry.payload) for entry in log)
-    return [
-        StepView(
-            text=answer.get("content") or "",
-            tools=[call["function"]["name"] for call in answer.get("tool_calls") or ()],
-        )
-        for answer in answers
-        if answer.get("role") == "assistant"
-    ]
+    return [_step_of(answer) for answer in answers if answer.get("role") == "assistant"]
+
+
+def _step_of(answer: dict[str, Any]) -> StepView:
+    tools = [call["function"]["name"] for call in answer.get("tool_calls") or ()]
+    # Words said beside a save were said before its commit, and may claim what was then refused.
+    said = "" if SAVE_MEMORY_TOOL in tools else answer.get("content") or ""
+    return StepView(text=said, tools=tools)
 
 
 async def _curation_state(tx: UserTransaction, turn: TurnRow) -> CurationState:
