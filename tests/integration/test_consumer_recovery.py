@@ -11,10 +11,13 @@ import pytest
 from faststream.redis import RedisBroker
 from redis.asyncio import Redis
 
+from common.clock import SystemClock
 from common.events import Cause, TurnRequested
 from common.ids import new_id
 from common.streams.consumer import AnyEvent, EventConsumer, Subscription
 from common.streams.names import AGENT_GROUP, TURN_REQUESTED
+from common.telemetry.metrics import Metrics
+from common.telemetry.table import AGENT
 from devstack.servers.valkey import EmbeddedValkey
 
 
@@ -57,7 +60,7 @@ class Seen:
 async def consuming(
     url: str, handle: Callable[[AnyEvent], Awaitable[None]], workers: int = 2
 ) -> AsyncIterator[EventConsumer]:
-    consumer = EventConsumer(url, [Subscription(AGENT_GROUP, handle, workers)])
+    consumer = EventConsumer(url, [Subscription(AGENT_GROUP, handle, workers)], SystemClock(), Metrics(AGENT))
     await consumer.start()
     try:
         yield consumer
@@ -217,7 +220,7 @@ async def test_stop_waits_for_the_handler_and_forgets_the_consumer(redis_url: st
         await asyncio.sleep(0.3)
         ended.set()
 
-    consumer = EventConsumer(redis_url, [Subscription(AGENT_GROUP, slow, 2)])
+    consumer = EventConsumer(redis_url, [Subscription(AGENT_GROUP, slow, 2)], SystemClock(), Metrics(AGENT))
     await consumer.start()
     await publish_from_outside(redis_url, requested())
     await started.wait()
@@ -238,7 +241,7 @@ async def test_stop_says_when_the_budget_was_too_short(redis_url: str) -> None:
         finally:
             cancelled.set()
 
-    consumer = EventConsumer(redis_url, [Subscription(AGENT_GROUP, stuck, 1)])
+    consumer = EventConsumer(redis_url, [Subscription(AGENT_GROUP, stuck, 1)], SystemClock(), Metrics(AGENT))
     await consumer.start()
     await publish_from_outside(redis_url, requested())
     await started.wait()

@@ -119,7 +119,7 @@ async def test_a_stopping_gateway_ends_its_streams_and_another_goes_on(
                 process.send_signal(signal.SIGTERM)
                 assert await stream.rest() == []
             # It stops by itself, long before the time that open requests get.
-            assert await asyncio.wait_for(process.wait(), 5) == -signal.SIGTERM
+            assert await asyncio.wait_for(process.wait(), 5) == 0
         await writer.emit(ProgressEvent.TURN_COMPLETED, {"reply": "好", "items": []})
         async with (
             gateway.running(),

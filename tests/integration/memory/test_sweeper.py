@@ -27,6 +27,9 @@ from common.memory_api.turns import CurationState, FailureCode, RenewLease, Turn
 from common.problems import ProblemCode, ProblemError
 from common.streams.names import ALL_GROUPS, TURN_COMPLETED, TURN_REQUESTED
 from devstack.database import DatabaseUrls
+from common.streams.sending import EventSender
+from common.telemetry.metrics import Metrics
+from common.telemetry.table import MEMORY
 from memory.app import build_database
 from memory.dispatch.publisher import EventPublisher
 from memory.dispatch.sweeper import Sweeper
@@ -40,13 +43,15 @@ class Sweeping:
         self.policy = Policy.of(memory.settings)
         self.database = build_database(memory.settings, self.policy, memory.clock)
         self._redis = redis
+        self.metrics = Metrics(MEMORY)
         self._sweeper = Sweeper(
             self.database,
-            EventPublisher(broker, redis, new_id),
+            EventPublisher(EventSender(broker, self.metrics), redis, new_id),
             self.policy,
             memory.clock,
             CrashPoints(),
             timedelta(seconds=1),
+            self.metrics,
         )
 
     async def sweep(self) -> None:

@@ -22,6 +22,8 @@ from common.crash_points import CrashPoint, CrashPoints
 from common.events import Cause, TurnCompleted, TurnRequested
 from common.ids import new_id
 from common.streams.progress import ProgressEvent
+from common.telemetry.metrics import Metrics
+from common.telemetry.table import AGENT
 from model_client.answers import ArgumentsDelta, ModelAnswer, ModelEvent, TextDelta, ToolCall, assistant_payload
 from model_client.profiles import PROFILES
 from model_client.requests import ModelRequest
@@ -162,6 +164,7 @@ class ScriptedAgent:
         self.catalogue = catalogue or ShelfCatalogue("bag-001", "bag-002")
         self.progress = KeptProgress()
         self.published = KeptEvents()
+        self.metrics = Metrics(AGENT)
         clock, crash_points = SystemClock(), dies or CrashPoints()
         parts = build_loop(
             model or self.model,
@@ -171,6 +174,7 @@ class ScriptedAgent:
             clock,
             new_id,
             crash_points,
+            metrics=self.metrics,
             max_steps=max_steps,
         )
         self.worker = TurnWorker(
@@ -184,6 +188,7 @@ class ScriptedAgent:
                 clock=clock,
                 new_id=new_id,
                 crash_points=crash_points,
+                metrics=self.metrics,
             )
         )
 

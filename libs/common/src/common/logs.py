@@ -8,6 +8,8 @@ from typing import Any
 
 import structlog
 
+from common.telemetry.traces import current_trace_id
+
 
 def configure_logs(service: str, level: str = "info", log_format: str = "json") -> None:
     renderer: Any = (
@@ -21,6 +23,7 @@ def configure_logs(service: str, level: str = "info", log_format: str = "json") 
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             _exception_without_message,
+            _with_trace,
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
@@ -41,6 +44,13 @@ def _exception_without_message(_: Any, __: str, event: Any) -> Any:
         event["error_at"] = " < ".join(f"{frame.name}:{frame.lineno}" for frame in reversed(frames))
     elif error is not None:
         event["error_type"] = str(error)
+    return event
+
+
+def _with_trace(_: Any, __: str, event: Any) -> Any:
+    trace_id = current_trace_id()
+    if trace_id is not None:
+        event["trace_id"] = trace_id
     return event
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pydantic import SecretStr
+from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
@@ -13,6 +13,8 @@ class ServiceSettings(BaseSettings):
     port: int = 0
     log_level: str = "info"
     log_format: str = "json"
+    loop_stuck_seconds: float = Field(default=30.0, ge=0)
+    """After this long without a beat of its event loop the process ends, to be started anew; 0: never."""
 
     def redacted(self) -> dict[str, Any]:
         """The effective configuration without secrets, for the first log line of a process.

@@ -10,6 +10,9 @@ from agent.app import build_catalogue, serve
 from agent.catalogue.errors import CatalogueError
 from agent.settings import AgentSettings, CatalogueSettings
 from common.logs import configure_logs, get_logger
+from common.process.run import run_process
+from common.telemetry.metrics import Metrics
+from common.telemetry.table import AGENT
 
 _log = get_logger(__name__)
 
@@ -32,7 +35,8 @@ def _serve() -> int:
     settings = AgentSettings()
     configure_logs("agent", settings.log_level, settings.log_format)
     _log.info("process.starting", **settings.redacted())
-    return asyncio.run(serve(settings))
+    metrics = Metrics(AGENT)
+    return run_process(AGENT, settings, metrics, lambda: serve(settings, metrics))
 
 
 def _build_catalogue() -> int:

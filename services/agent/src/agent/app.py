@@ -25,11 +25,14 @@ from common.clock import Clock, SystemClock
 from common.crash_points import CrashPoint, CrashPoints
 from common.ids import IdFactory, new_id
 from common.memory_api.client import MemoryClient
+from common.memory_api.turns import ModelCallKind
 from common.streams.consumer import AnyEvent, EventConsumer, Subscription
 from common.streams.consumer_process import run_consumer
 from common.streams.names import AGENT_GROUP
 from common.streams.progress import ProgressWriter
+from common.telemetry.metrics import Metrics
 from model_client.client import ModelClient, ModelTimeouts
+from model_client.measured import MeasuredModel
 from model_client.profiles import ProviderProfile
 
 
@@ -38,9 +41,6 @@ class AgentProcess:
     consumer: EventConsumer
     worker: TurnWorker
     memory: MemoryClient
-
-    async def ready(self) -> bool:
-        return await self.consumer.ready() and await self.memory.ready()
 
 
 @dataclass(frozen=True)
@@ -59,19 +59,21 @@ def build_loop(
     ids: IdFactory,
     crash_points: CrashPoints,
     *,
+    metrics: Metrics,
     max_steps: int,
 ) -> LoopParts:
     """The loop and what it shares with the worker."""
     tools = build_tools(catalogue)
     make = EntryFactory(ids, profile)
-    runner = ToolRunner(tools, clock, lambda: crash_points.reach(CrashPoint.AGENT_TOOL_EFFECT_DONE))
+    runner = ToolRunner(tools, clock, lambda: crash_points.reach(CrashPoint.AGENT_TOOL_EFFECT_DONE), metrics)
     hooks = Hooks([wrap_up_notice(max_steps)])
-    loop = TurnLoop(model, model_name, runner, make, hooks, crash_points, max_steps=max_steps)
+    main_model = MeasuredModel(model, ModelCallKind.MAIN, clock, metrics)
+    loop = TurnLoop(main_model, model_name, runner, make, hooks, crash_points, max_steps=max_steps)
     return LoopParts(loop, Releases(build_release(tools.schemas())), make)
 
 
 @asynccontextmanager
-async def open_agent(settings: AgentSettings) -> AsyncIterator[AgentProcess]:
+async def open_agent(settings: AgentSettings, metrics: Metrics) -> AsyncIterator[AgentProcess]:
     """Everything built and, at the end, closed. Raises agent.catalogue.errors.CatalogueError."""
     clock, crash_points = SystemClock(), CrashPoints.from_environment()
     async with AsyncExitStack() as closing:
@@ -93,6 +95,7 @@ async def open_agent(settings: AgentSettings) -> AsyncIterator[AgentProcess]:
             clock,
             new_id,
             crash_points,
+            metrics=metrics,
             max_steps=settings.max_steps,
         )
 
@@ -103,7 +106,10 @@ async def open_agent(settings: AgentSettings) -> AsyncIterator[AgentProcess]:
             await worker.handle(event)
 
         consumer = EventConsumer(
-            settings.redis_url.get_secret_value(), [Subscription(AGENT_GROUP, handle, settings.workers)]
+            settings.redis_url.get_secret_value(),
+            [Subscription(AGENT_GROUP, handle, settings.workers)],
+            clock,
+            metrics,
         )
         worker = TurnWorker(
             TurnTools(
@@ -116,19 +122,21 @@ async def open_agent(settings: AgentSettings) -> AsyncIterator[AgentProcess]:
                 clock=clock,
                 new_id=new_id,
                 crash_points=crash_points,
+                metrics=metrics,
             )
         )
         yield AgentProcess(consumer, worker, memory)
 
 
-async def serve(settings: AgentSettings) -> int:
+async def serve(settings: AgentSettings, metrics: Metrics) -> int:
     """Work until SIGTERM; returns the exit code."""
-    async with open_agent(settings) as agent:
+    async with open_agent(settings, metrics) as agent:
         return await run_consumer(
             agent.consumer,
             host=settings.host,
             port=settings.port,
-            ready=agent.ready,
+            connections={"memory": agent.memory.ready},
+            metrics=metrics,
             hand_back=agent.worker.hand_back,
             finish_seconds=settings.finish_seconds,
             stop_seconds=settings.stop_seconds,

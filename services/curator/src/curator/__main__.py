@@ -1,12 +1,14 @@
 """`python -m curator serve` curates finished turns."""
 
 import argparse
-import asyncio
 import sys
 
 from pydantic import ValidationError
 
 from common.logs import configure_logs, get_logger
+from common.process.run import run_process
+from common.telemetry.metrics import Metrics
+from common.telemetry.table import CURATOR
 from curator.app import serve
 from curator.settings import CuratorSettings
 
@@ -24,7 +26,8 @@ def main() -> int:
         return 2
     configure_logs("curator", settings.log_level, settings.log_format)
     _log.info("process.starting", **settings.redacted())
-    return asyncio.run(serve(settings))
+    metrics = Metrics(CURATOR)
+    return run_process(CURATOR, settings, metrics, lambda: serve(settings, metrics))
 
 
 if __name__ == "__main__":

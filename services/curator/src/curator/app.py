@@ -13,13 +13,16 @@ from common.clock import SystemClock
 from common.crash_points import CrashPoints
 from common.ids import new_id
 from common.memory_api.client import MemoryClient
+from common.memory_api.turns import ModelCallKind
 from common.streams.consumer import EventConsumer, Subscription
 from common.streams.consumer_process import run_consumer
 from common.streams.names import CURATOR_GROUP
 from common.streams.progress import ProgressWriter
+from common.telemetry.metrics import Metrics
 from curator.curation.worker import CurationTools, CurationWorker
 from curator.settings import CuratorSettings
 from model_client.client import ModelClient
+from model_client.measured import MeasuredModel
 
 
 @dataclass(frozen=True)
@@ -28,12 +31,9 @@ class CuratorProcess:
     worker: CurationWorker
     memory: MemoryClient
 
-    async def ready(self) -> bool:
-        return await self.consumer.ready() and await self.memory.ready()
-
 
 @asynccontextmanager
-async def open_curator(settings: CuratorSettings) -> AsyncIterator[CuratorProcess]:
+async def open_curator(settings: CuratorSettings, metrics: Metrics) -> AsyncIterator[CuratorProcess]:
     """Everything built and, at the end, closed."""
     clock = SystemClock()
     redis_url = settings.redis_url.get_secret_value()
@@ -57,7 +57,7 @@ async def open_curator(settings: CuratorSettings) -> AsyncIterator[CuratorProces
         worker = CurationWorker(
             CurationTools(
                 memory=memory,
-                model=model,
+                model=MeasuredModel(model, ModelCallKind.CURATOR, clock, metrics),
                 model_name=settings.model_fast,
                 progress_of=progress_of,
                 clock=clock,
@@ -65,18 +65,21 @@ async def open_curator(settings: CuratorSettings) -> AsyncIterator[CuratorProces
                 crash_points=CrashPoints.from_environment(),
             )
         )
-        consumer = EventConsumer(redis_url, [Subscription(CURATOR_GROUP, worker.handle, settings.workers)])
+        consumer = EventConsumer(
+            redis_url, [Subscription(CURATOR_GROUP, worker.handle, settings.workers)], clock, metrics
+        )
         yield CuratorProcess(consumer, worker, memory)
 
 
-async def serve(settings: CuratorSettings) -> int:
+async def serve(settings: CuratorSettings, metrics: Metrics) -> int:
     """Work until SIGTERM; returns the exit code."""
-    async with open_curator(settings) as curator:
+    async with open_curator(settings, metrics) as curator:
         return await run_consumer(
             curator.consumer,
             host=settings.host,
             port=settings.port,
-            ready=curator.ready,
+            connections={"memory": curator.memory.ready},
+            metrics=metrics,
             hand_back=curator.worker.hand_back,
             finish_seconds=settings.finish_seconds,
             stop_seconds=settings.stop_seconds,

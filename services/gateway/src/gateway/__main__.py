@@ -1,10 +1,13 @@
 """`python -m gateway serve`: run the gateway with settings from the environment."""
 
 import argparse
-import asyncio
-from contextlib import suppress
+import sys
 
 from common.logs import configure_logs, get_logger
+from common.process.run import run_process
+from common.process.web_server import serve_until_stopped
+from common.telemetry.metrics import Metrics
+from common.telemetry.table import GATEWAY
 from gateway.app import create_app
 from gateway.server import GatewayServer, listening_socket
 from gateway.settings import GatewaySettings
@@ -12,23 +15,23 @@ from gateway.settings import GatewaySettings
 _log = get_logger("gateway")
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m gateway", description="The public edge of ShoppingX")
     parser.add_subparsers(dest="command", required=True).add_parser("serve", help="serve HTTP")
     parser.parse_args()
-    serve(GatewaySettings())
+    return serve(GatewaySettings())
 
 
-def serve(settings: GatewaySettings) -> None:
+def serve(settings: GatewaySettings) -> int:
+    """Serve until SIGTERM; returns the exit code."""
     configure_logs("gateway", settings.log_level, settings.log_format)
     _log.info("service.starting", **settings.redacted())
-    server = GatewayServer(create_app(settings), settings)
+    metrics = Metrics(GATEWAY)
+    server = GatewayServer(create_app(settings, metrics=metrics), settings)
     listening = listening_socket(settings.host, settings.port)
     _log.info("service.listening", port=listening.getsockname()[1])
-    with suppress(KeyboardInterrupt):  # Ctrl-C, raised again by the server once it has stopped
-        asyncio.run(server.serve(sockets=[listening]))
-    _log.info("service.stopped")
+    return run_process(GATEWAY, settings, metrics, lambda: serve_until_stopped(server, [listening]))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

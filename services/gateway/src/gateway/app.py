@@ -15,6 +15,10 @@ from common.clock import Clock, SystemClock
 from common.crash_points import CrashPoints
 from common.ids import IdFactory, new_id
 from common.memory_api.client import MemoryClient
+from common.streams.sending import EventSender
+from common.telemetry.http import HttpTelemetry
+from common.telemetry.metrics import Metrics
+from common.telemetry.table import GATEWAY
 from common.web import BodyLimit, install_problem_handlers
 from gateway.authentication.middleware import Authentication
 from gateway.authentication.token import TokenVerifier
@@ -50,8 +54,10 @@ def create_app(
     clock: Clock | None = None,
     make_id: IdFactory = new_id,
     crash_points: CrashPoints | None = None,
+    metrics: Metrics | None = None,
 ) -> FastAPI:
     clock = clock or SystemClock()
+    metrics = metrics or Metrics(GATEWAY)
     client = MemoryClient(settings.memory_url, settings.service_token, clock, retry_for=settings.memory_retry_seconds)
     memory = MemoryService(client)
     commands = _redis(settings.redis_url, _COMMAND_TIMEOUT_SECONDS)
@@ -60,7 +66,7 @@ def create_app(
     reader = ProgressReader(
         blocking, commands, clock, make_id, queue_length=settings.event_queue_length, jitter=random.random
     )
-    announcer = TurnAnnouncer(broker, clock, make_id, settings.announce_timeout_seconds)
+    announcer = TurnAnnouncer(EventSender(broker, metrics), clock, make_id, settings.announce_timeout_seconds)
     readiness = Readiness(memory, reader)
 
     @asynccontextmanager
@@ -87,10 +93,11 @@ def create_app(
         memory=memory,
         acceptance=TurnAcceptance(memory, announcer, crash_points or CrashPoints.from_environment()),
         cancellation=TurnCancellation(memory, commands, settings.announce_timeout_seconds),
-        follower=TurnFollower(memory, reader, clock, _timing(settings), random.random),
+        follower=TurnFollower(memory, reader, clock, _timing(settings), random.random, metrics),
         readiness=readiness,
+        metrics=metrics,
     )
-    _install_edge(app, settings)
+    _install_edge(app, settings, metrics)
     for router in _API_ROUTERS:
         app.include_router(router, responses=EVERYWHERE)
     app.include_router(health)
@@ -98,7 +105,7 @@ def create_app(
     return app
 
 
-def _install_edge(app: FastAPI, settings: GatewaySettings) -> None:
+def _install_edge(app: FastAPI, settings: GatewaySettings, metrics: Metrics) -> None:
     """What a request passes before its route. The last one added is the first one passed."""
     verifier = TokenVerifier(
         settings.jwt_public_key_file.read_bytes(),
@@ -115,6 +122,8 @@ def _install_edge(app: FastAPI, settings: GatewaySettings) -> None:
     app.add_middleware(Authentication, verifier=verifier)
     app.add_middleware(BodyLimit, limit=settings.body_limit_bytes)
     install_problem_handlers(app)
+    # A trace that a stranger names is not continued: it would mix what belongs to others.
+    app.add_middleware(HttpTelemetry, metrics=metrics, trusted=False)
 
 
 @asynccontextmanager

@@ -6,6 +6,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from common.clock import Clock
+from common.telemetry.metrics import Metrics
 from gateway.events.follow import TurnFollower
 from gateway.health.readiness import Readiness
 from gateway.memory_service import MemoryService
@@ -23,6 +24,7 @@ class Components:
     cancellation: TurnCancellation
     follower: TurnFollower
     readiness: Readiness
+    metrics: Metrics
 
 
 def components(request: Request) -> Components:
@@ -58,6 +60,10 @@ def _follower(found: _Components) -> TurnFollower:
     return found.follower
 
 
+def _metrics(found: _Components) -> Metrics:
+    return found.metrics
+
+
 def _readiness(found: _Components) -> Readiness:
     return found.readiness
 
@@ -69,3 +75,4 @@ Acceptance = Annotated[TurnAcceptance, Depends(_acceptance)]
 Cancellation = Annotated[TurnCancellation, Depends(_cancellation)]
 Follower = Annotated[TurnFollower, Depends(_follower)]
 ReadinessCheck = Annotated[Readiness, Depends(_readiness)]
+ProcessMetrics = Annotated[Metrics, Depends(_metrics)]

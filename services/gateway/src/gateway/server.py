@@ -2,14 +2,15 @@
 
 import socket
 
-import uvicorn
 from fastapi import FastAPI
 
+from common.process.web_server import WebServer
 from gateway.dependencies import Components
 from gateway.settings import GatewaySettings
 
 _BACKLOG = 2_048
 _STALLED_CLIENT_MILLISECONDS = 60_000
+_CLOSING_SECONDS = 3.0
 
 
 def listening_socket(host: str, port: int) -> socket.socket:
@@ -23,23 +24,13 @@ def listening_socket(host: str, port: int) -> socket.socket:
     return listening
 
 
-class GatewayServer(uvicorn.Server):
+class GatewayServer(WebServer):
     def __init__(self, app: FastAPI, settings: GatewaySettings) -> None:
-        super().__init__(
-            uvicorn.Config(
-                app,
-                access_log=False,
-                log_config=None,
-                server_header=False,
-                lifespan="on",
-                ws="none",
-                timeout_graceful_shutdown=settings.shutdown_seconds,
-            )
-        )
         components = app.state.components
         assert isinstance(components, Components)
-        self._readiness = components.readiness
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._readiness.begin_closing()
-        await super().shutdown(sockets)
+        super().__init__(
+            app,
+            finish_seconds=settings.shutdown_seconds,
+            stop_seconds=settings.shutdown_seconds + _CLOSING_SECONDS,
+            begin_stopping=components.readiness.begin_closing,
+        )

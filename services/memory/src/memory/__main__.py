@@ -8,12 +8,14 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 from uuid import UUID
 
-import uvicorn
-
 from common.clock import SystemClock
 from common.logs import configure_logs
 from common.memory_api.dispatch import CheckInvariants, ListWork, WorkId, WorkKind, WorkState
 from common.problems import ProblemError
+from common.process.run import run_process
+from common.process.web_server import WebServer, serve_until_stopped
+from common.telemetry.metrics import Metrics
+from common.telemetry.table import MEMORY
 from memory.app import build, build_database
 from memory.database.migrate import migrate
 from memory.database.transactions import Database
@@ -21,6 +23,9 @@ from memory.dispatch.invariants import check_invariants
 from memory.dispatch.operating import discard_work, list_work, redrive_work, show_work
 from memory.policy import Policy
 from memory.settings import MemorySettings, MigrationSettings
+
+_CLOSING_SECONDS = 5.0
+"""After the open requests: for the sweeper's last round and the connections."""
 
 
 def main() -> int:
@@ -60,15 +65,18 @@ def _parser() -> argparse.ArgumentParser:
 def _serve() -> int:
     settings = MemorySettings()
     configure_logs("memory", settings.log_level, settings.log_format)
-    uvicorn.run(
-        build(settings),
+    metrics = Metrics(MEMORY)
+    app = build(settings, metrics=metrics)
+    server = WebServer(
+        app,
         host=settings.host,
         port=settings.port,
-        log_config=None,
-        access_log=False,
-        timeout_graceful_shutdown=10,
+        finish_seconds=settings.shutdown_seconds,
+        stop_seconds=settings.shutdown_seconds + _CLOSING_SECONDS,
+        begin_stopping=app.state.health.begin_stopping,
     )
-    return 0
+    loop_factory = server.config.get_loop_factory()
+    return run_process(MEMORY, settings, metrics, lambda: serve_until_stopped(server), loop_factory)
 
 
 async def _with_database(use: Callable[[Database], Awaitable[int]]) -> int:

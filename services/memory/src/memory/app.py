@@ -2,70 +2,88 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from datetime import timedelta
 
-from fastapi import FastAPI, Response
+from fastapi import FastAPI
 from faststream.redis import RedisBroker
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
-from sqlalchemy.exc import SQLAlchemyError
 
 from common.clock import Clock, SystemClock
 from common.crash_points import CrashPoints
 from common.ids import new_id
 from common.logs import get_logger
-from common.problems import Problem, ProblemCode
-from common.web import BodyLimit, install_problem_handlers, problem_response
+from common.process.health import health_router
+from common.streams.sending import EventSender
+from common.telemetry.http import HttpTelemetry
+from common.telemetry.metrics import Metrics
+from common.telemetry.table import MEMORY
+from common.web import BodyLimit, install_problem_handlers
 from memory.api import InternalApi
 from memory.authentication import ServiceTokens
 from memory.database.transactions import Database, make_engine
+from memory.dispatch.backlog import Backlog
 from memory.dispatch.publisher import EventPublisher
 from memory.dispatch.sweeper import Sweeper
 from memory.encryption.key_store import PostgresKeyStore, read_master_key
+from memory.health import MemoryHealth
+from memory.measurements import MemoryMetrics
 from memory.policy import Policy
 from memory.settings import MemorySettings
 
 _log = get_logger(__name__)
 
+_LAST_ROUND_SECONDS = 3.0
+
 _BODY_LIMIT = 4 * 1024 * 1024
 """A step may carry several tool results; the public limit is the gateway's."""
 
 
-def build_database(settings: MemorySettings, policy: Policy, clock: Clock) -> Database:
+def build_database(settings: MemorySettings, policy: Policy, clock: Clock, metrics: Metrics | None = None) -> Database:
     user_engine = make_engine(settings.memory_database_url.get_secret_value(), settings.database_pool_size)
     dispatch_engine = make_engine(settings.memory_dispatch_database_url.get_secret_value(), 3)
     keys = PostgresKeyStore(user_engine, read_master_key(settings.memory_master_key_file), clock, new_id)
-    return Database(user_engine, dispatch_engine, keys, policy, clock, new_id)
+    measured = MemoryMetrics(metrics or Metrics(MEMORY))
+    return Database(user_engine, dispatch_engine, keys, policy, clock, new_id, measured)
 
 
-def build(settings: MemorySettings, clock: Clock | None = None) -> FastAPI:
+def build(settings: MemorySettings, clock: Clock | None = None, metrics: Metrics | None = None) -> FastAPI:
     clock = clock or SystemClock()
+    metrics = metrics or Metrics(MEMORY)
     policy = Policy.of(settings)
     crash_points = CrashPoints.from_environment()
-    database = build_database(settings, policy, clock)
+    database = build_database(settings, policy, clock, metrics)
     redis_url = settings.redis_url.get_secret_value()
     broker = RedisBroker(redis_url, socket_timeout=5.0, socket_connect_timeout=2.0, health_check_interval=10)
     redis = Redis.from_url(redis_url, socket_timeout=5.0, socket_connect_timeout=2.0)
     sweeper = Sweeper(
         database,
-        EventPublisher(broker, redis, new_id),
+        EventPublisher(EventSender(broker, metrics), redis, new_id),
         policy,
         clock,
         crash_points,
         timedelta(seconds=settings.sweep_interval_seconds),
+        metrics,
     )
+    backlog = Backlog(database, redis, clock, settings.backlog_interval_seconds, metrics)
+    health = MemoryHealth(database, redis, sweeper)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         _log.info("memory.starting", settings=settings.redacted())
-        sweeping = asyncio.create_task(_sweep(broker, sweeper, clock))
+        sweeping = asyncio.create_task(_sweep(broker, sweeper, clock), name="sweeper")
+        health.note_sweeping(sweeping)
+        looking = asyncio.create_task(backlog.run(), name="backlog")
         try:
             yield
         finally:
-            sweeping.cancel()
-            with suppress(asyncio.CancelledError):
-                await sweeping
+            health.begin_stopping()
+            # A round in the middle has marked records as published that it is about to publish.
+            await asyncio.wait((sweeping,), timeout=_LAST_ROUND_SECONDS)
+            for task in (sweeping, looking):
+                task.cancel()
+                await asyncio.wait((task,))
             await broker.stop()
             await redis.aclose()
             await database.close()
@@ -75,19 +93,9 @@ def build(settings: MemorySettings, clock: Clock | None = None) -> FastAPI:
     app.add_middleware(BodyLimit, limit=_BODY_LIMIT)
     app.include_router(InternalApi(database, ServiceTokens(settings.service_tokens()), clock, crash_points).router())
 
-    @app.get("/healthz")
-    async def healthz() -> dict[str, str]:
-        return {"status": "alive"}
-
-    @app.get("/readyz")
-    async def readyz() -> Response:
-        try:
-            await database.ping()
-        except (SQLAlchemyError, OSError, TimeoutError) as error:
-            _log.warning("memory.not_ready", error=error)
-            return problem_response(Problem.of(ProblemCode.UNAVAILABLE, "PostgreSQL does not answer"))
-        return Response('{"status":"ready"}', media_type="application/json")
-
+    app.include_router(health_router(health.health(), metrics))
+    app.add_middleware(HttpTelemetry, metrics=metrics, trusted=True)
+    app.state.health = health
     return app
 
 

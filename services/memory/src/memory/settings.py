@@ -24,12 +24,16 @@ class MemorySettings(ServiceSettings):
     lease_seconds: float = Field(default=15.0, gt=0)
     turn_deadline_seconds: float = Field(default=120.0, gt=0)
     sweep_interval_seconds: float = Field(default=2.0, gt=0)
+    backlog_interval_seconds: float = Field(default=5.0, gt=0)
+    """How often the gauges of waiting work are read."""
     publish_grace_seconds: float = Field(default=5.0, ge=0)
     """How long the live publish may take before the sweeper wakes the work again."""
     republish_seconds: float = Field(default=60.0, gt=0)
     max_attempts: int = Field(default=5, ge=1)
     backoff_seconds: float = Field(default=2.0, gt=0)
     curation_wait_seconds: float = Field(default=1.5, ge=0)
+    shutdown_seconds: float = Field(default=10.0, gt=0)
+    """Time that open requests get at shutdown."""
 
     @model_validator(mode="after")
     def _lease_fits_deadline(self) -> "MemorySettings":

@@ -9,12 +9,14 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import httpx2
+from opentelemetry.trace import SpanKind
 from pydantic import SecretStr, ValidationError
 
 from common.clock import Clock
 from common.memory_api.base import Message
 from common.memory_api.operations import Operation
 from common.problems import Problem, ProblemCode, ProblemError
+from common.telemetry.traces import span, trace_headers
 
 Request = TypeVar("Request", bound=Message)
 Response = TypeVar("Response", bound=Message)
@@ -59,8 +61,12 @@ class MemoryClient:
         self, operation: Operation[Request, Response], request: Request, *, retry_for: float | None = None
     ) -> Response:
         """Ask for `operation`. Raises ProblemError for a clear no, MemoryUnavailable when there was no answer."""
+        with span(f"memory {operation.path}", SpanKind.CLIENT):
+            return await self._call(operation, request, self._retry_for if retry_for is None else retry_for)
+
+    async def _call(self, operation: Operation[Request, Response], request: Request, retry_for: float) -> Response:
         body = request.model_dump_json().encode()
-        give_up_at = self._clock.monotonic() + (self._retry_for if retry_for is None else retry_for)
+        give_up_at = self._clock.monotonic() + retry_for
         pause = _FIRST_PAUSE
         while True:
             answer = await self._post(operation.url_path, body)
@@ -79,7 +85,7 @@ class MemoryClient:
 
     async def _post(self, path: str, body: bytes) -> httpx2.Response | None:
         try:
-            return await self._http.post(path, content=body)
+            return await self._http.post(path, content=body, headers=trace_headers())
         except httpx2.TransportError:
             return None
 

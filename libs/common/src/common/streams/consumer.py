@@ -11,7 +11,7 @@ dead subscribers in process, and stops them while the server refuses.
 import asyncio
 import os
 import socket
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -24,9 +24,14 @@ from redis.asyncio.retry import Retry
 from redis.backoff import EqualJitterBackoff, NoBackoff
 from redis.exceptions import ReadOnlyError, RedisError, ResponseError
 
+from common.clock import Clock
 from common.events import EventAdapter, SessionClosed, TurnCompleted, TurnRequested
 from common.logs import get_logger
-from common.streams.names import EVENT_STREAM_MAXLEN, StreamGroup, stream_of
+from common.streams.names import StreamGroup, stream_of
+from common.streams.observation import HandlingMetrics, handling_span
+from common.streams.sending import EventSender
+from common.telemetry.metrics import Metrics
+from common.telemetry.traces import failed
 
 _log = get_logger(__name__)
 
@@ -59,11 +64,18 @@ class _Slot:
     busy: bool = False
 
 
+@dataclass(frozen=True)
+class _Entry:
+    body: bytes
+    headers: Mapping[str, str]
+
+
 class EventConsumer:
     """The consumers of one process. It works whatever state Redis is in, also when it is not there yet."""
 
-    def __init__(self, redis_url: str, subscriptions: Sequence[Subscription]) -> None:
+    def __init__(self, redis_url: str, subscriptions: Sequence[Subscription], clock: Clock, metrics: Metrics) -> None:
         self._subscriptions = subscriptions
+        self._handling = HandlingMetrics(metrics, clock)
         self._broker = RedisBroker(
             redis_url,
             socket_timeout=_SOCKET_TIMEOUT,
@@ -74,6 +86,7 @@ class EventConsumer:
             logger=None,  # type: ignore[arg-type] # its messages quote entries; ours are below
             graceful_timeout=3_600.0,  # `stop` has the budget
         )
+        self._sender = EventSender(self._broker, metrics)
         self._redis = Redis.from_url(
             redis_url, socket_timeout=2.0, socket_connect_timeout=2.0, retry=Retry(NoBackoff(), 0)
         )
@@ -82,6 +95,8 @@ class EventConsumer:
             for subscription in subscriptions
             for number in range(subscription.workers)
         ]
+        for subscription in subscriptions:
+            self._handling.has_workers(subscription.source.stream, subscription.workers)
         self._watch_task: asyncio.Task[None] | None = None
         self._stopping = asyncio.Event()
 
@@ -90,22 +105,30 @@ class EventConsumer:
         await self._broker.connect()
         self._watch_task = asyncio.create_task(self._watch(), name="consumer-watch")
 
-    async def ready(self) -> bool:
-        """Whether Redis answers and every subscriber runs."""
-        if self._stopping.is_set() or not all(slot.subscriber.running for slot in self._slots):
-            return False
+    def alive(self) -> bool:
+        """False once the watch has died of a bug: then nothing starts subscribers again, and only a new process
+        helps."""
+        return self._stopping.is_set() or self._watch_task is None or not self._watch_task.done()
+
+    def subscribed(self) -> bool:
+        """Whether every subscriber runs and none is being stopped."""
+        return not self._stopping.is_set() and all(slot.subscriber.running for slot in self._slots)
+
+    async def redis_answers(self) -> bool:
         try:
             return bool(await self._redis.ping())
         except (RedisError, OSError):
             return False
 
+    async def ready(self) -> bool:
+        """Whether Redis answers and every subscriber runs."""
+        return self.subscribed() and await self.redis_answers()
+
     async def publish(self, event: AnyEvent, *, within: float) -> bool:
         """Publish, best effort: False when it took longer than `within` seconds or failed."""
         try:
             async with asyncio.timeout(within):
-                await self._broker.publish(
-                    event.model_dump(mode="json"), stream=stream_of(event), maxlen=EVENT_STREAM_MAXLEN
-                )
+                await self._sender.send(event)
         except (RedisError, OSError, TimeoutError) as error:
             _log.warning("event.not_published", event_type=event.type, turn_id=str(event.turn_id), error=error)
             return False
@@ -150,28 +173,33 @@ class EventConsumer:
             ),
             ack_policy=AckPolicy.ACK,
             parser=_parse_any,
-            decoder=_raw_body,
+            decoder=_entry,
             no_reply=True,
         )
 
-        async def receive(body: bytes) -> None:
+        async def receive(entry: _Entry) -> None:
             slot.busy = True
             try:
-                await self._receive(subscription, body)
+                await self._receive(subscription, entry)
             finally:
                 slot.busy = False
 
         slot.subscriber(receive)
         return slot
 
-    async def _receive(self, subscription: Subscription, body: bytes) -> None:
-        event = _parse_event(subscription.source, body)
+    async def _receive(self, subscription: Subscription, entry: _Entry) -> None:
+        stream = subscription.source.stream
+        event = _parse_event(subscription.source, entry.body)
         if event is None:
+            self._handling.malformed(stream)
             return
-        try:
-            await subscription.handle(event)
-        except Exception as error:  # noqa: BLE001 - the edge: a bug must not stop the consumer
-            _log.error("event.bug", event_type=event.type, turn_id=str(event.turn_id), error=error)
+        with self._handling.of(event, stream) as handled, handling_span(event, stream, entry.headers) as current:
+            try:
+                await subscription.handle(event)
+            except Exception as error:  # noqa: BLE001 - the edge: a bug must not stop the consumer
+                handled.failed = True
+                failed(current, type(error).__qualname__)
+                _log.error("event.bug", event_type=event.type, turn_id=str(event.turn_id), error=error)
 
     async def _watch(self) -> None:
         while not self._stopping.is_set():
@@ -245,5 +273,7 @@ async def _parse_any(message: Any, original: Callable[[Any], Awaitable[Any]]) ->
         return await original({**message, "data": {_DATA_FIELD: b"unreadable"}})
 
 
-async def _raw_body(message: Any) -> bytes:
-    return bytes(message.body)
+async def _entry(message: Any) -> _Entry:
+    # Whoever wrote the entry may have put anything there; traces read texts.
+    texts = {name: value for name, value in message.headers.items() if isinstance(value, str)}
+    return _Entry(bytes(message.body), texts)

@@ -5,20 +5,23 @@ Needs the extra `web`.
 
 import asyncio
 import signal
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 import uvicorn
-from fastapi import FastAPI, Response
+from fastapi import FastAPI
 
 from common.logs import get_logger
-from common.problems import Problem, ProblemCode
+from common.process.health import Check, Health, health_router
+from common.process.run import end_within
 from common.streams.consumer import EventConsumer
-from common.web import install_problem_handlers, problem_response
+from common.telemetry.metrics import Metrics
+from common.web import install_problem_handlers
+
+_LAST_RESORT_SECONDS = 5.0
+"""For giving up consumer names and closing connections; after that nothing is waited for."""
 
 _log = get_logger(__name__)
-
-Check = Callable[[], Awaitable[bool]]
 
 
 class _Server(uvicorn.Server):
@@ -34,28 +37,30 @@ async def run_consumer(
     *,
     host: str,
     port: int,
-    ready: Check,
+    connections: Mapping[str, Check],
+    metrics: Metrics,
     hand_back: Callable[[], None],
     finish_seconds: float,
     stop_seconds: float,
 ) -> int:
     """Consume until SIGTERM or SIGINT; returns the exit code.
 
-    At the signal, work goes on for `finish_seconds`, then `hand_back` is called and what still runs has the rest
-    of `stop_seconds`. The exit code is 1 when that was not enough.
+    Readiness needs the subscribers, Redis and `connections`. At the signal, work goes on for `finish_seconds`, then
+    `hand_back` is called and what still runs has the rest of `stop_seconds`. The exit code is 1 when that was not
+    enough.
     """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    server = _Server(
-        uvicorn.Config(health_app(ready), host=host, port=port, log_config=None, access_log=False, lifespan="off")
-    )
+    app = _health_app(consumer, connections, metrics)
+    server = _Server(uvicorn.Config(app, host=host, port=port, log_config=None, access_log=False, lifespan="off"))
     serving = asyncio.create_task(server.serve(), name="health-server")
     await consumer.start()
     stopped = asyncio.create_task(stop.wait(), name="stop-signal")
     await asyncio.wait((stopped, serving), return_when=asyncio.FIRST_COMPLETED)
     _log.info("consumer.stopping", signalled=stop.is_set())
+    end_within(stop_seconds + _LAST_RESORT_SECONDS)
     handing_back = loop.call_later(finish_seconds, hand_back)
     drained = await consumer.stop(stop_seconds)
     handing_back.cancel()
@@ -65,19 +70,12 @@ async def run_consumer(
     return 0 if drained and stop.is_set() else 1
 
 
-def health_app(ready: Check) -> FastAPI:
-    """`/healthz`: the event loop turns. `/readyz`: what the process depends on is there."""
+def _health_app(consumer: EventConsumer, connections: Mapping[str, Check], metrics: Metrics) -> FastAPI:
+    async def subscribed() -> bool:
+        return consumer.subscribed()
+
+    checks = {"subscribers": subscribed, "redis": consumer.redis_answers, **connections}
     app = FastAPI(openapi_url=None)
     install_problem_handlers(app)
-
-    @app.get("/healthz")
-    async def healthz() -> dict[str, str]:
-        return {"status": "alive"}
-
-    @app.get("/readyz")
-    async def readyz() -> Response:
-        if await ready():
-            return Response('{"status":"ready"}', media_type="application/json")
-        return problem_response(Problem.of(ProblemCode.UNAVAILABLE))
-
+    app.include_router(health_router(Health(consumer.alive, checks, optional={}), metrics))
     return app

@@ -17,6 +17,9 @@ from common.clock import Clock
 from common.logs import get_logger
 from common.problems import ProblemError
 from common.streams.progress import ProgressEvent
+from common.telemetry.metrics import Metrics
+from common.telemetry.table import TOOL_SECONDS
+from common.telemetry.traces import failed, span
 from model_client.answers import ToolCall
 from model_client.exact_json import exact_json, well_formed_json
 
@@ -32,11 +35,18 @@ class ToolRunner:
     """`time_limit` is seconds per call. `effect_done` is called when a call has had its effect."""
 
     def __init__(
-        self, registry: ToolRegistry, clock: Clock, effect_done: Callable[[], None], *, time_limit: float = 20.0
+        self,
+        registry: ToolRegistry,
+        clock: Clock,
+        effect_done: Callable[[], None],
+        metrics: Metrics,
+        *,
+        time_limit: float = 20.0,
     ) -> None:
         self._registry = registry
         self._clock = clock
         self._effect_done = effect_done
+        self._seconds = metrics.histogram(TOOL_SECONDS)
         self._time_limit = time_limit
 
     async def run(
@@ -71,15 +81,24 @@ class ToolRunner:
         arguments = read_arguments(call.arguments)
         about = {"call_id": call.call_id, "tool": call.name}
         context.progress.emit(ProgressEvent.TOOL_STARTED, {**about, "arguments": arguments or {}})
-        result = await self._result(call, arguments, context)
+        name = self._known_name(call)
+        with span(f"tool {name}") as running:
+            result = await self._result(call, arguments, context)
+            if result.failed:
+                failed(running, "tool")
         self._effect_done()
-        duration_ms = round((self._clock.monotonic() - started_at) * 1_000)
+        seconds = self._clock.monotonic() - started_at
+        self._seconds.labels(name, "error" if result.failed else "done").observe(seconds)
+        duration_ms = round(seconds * 1_000)
         context.progress.emit(
             ProgressEvent.TOOL_FINISHED, {**about, "summary": result.note, "duration_ms": duration_ms}
         )
-        name = call.name if self._registry.get(call.name) else "unknown"  # the model's words have no place in a log
-        _log.info("tool.ran", tool=name, duration_ms=duration_ms, note=result.note)
+        _log.info("tool.ran", tool=name, duration_ms=duration_ms, failed=result.failed)
         return result
+
+    def _known_name(self, call: ToolCall) -> str:
+        """The tool's name where it is one of ours: a model may have made up any other."""
+        return "unknown" if self._registry.get(call.name) is None else call.name
 
     async def _result(self, call: ToolCall, arguments: dict[str, Any] | None, context: ToolContext) -> ToolResult:
         tool = self._registry.get(call.name)
@@ -125,7 +144,8 @@ def _finite(number: str) -> float:
 
 
 def error_result(call: ToolCall, message: str) -> ToolResult:
-    return ToolResult(exact_json({"error": message}), note="error", bears_memory=call.name in MEMORY_BEARING_TOOLS)
+    bears_memory = call.name in MEMORY_BEARING_TOOLS
+    return ToolResult(exact_json({"error": message}), note="error", bears_memory=bears_memory, failed=True)
 
 
 def _fenced(call: ToolCall, result: ToolResult) -> ToolResult:

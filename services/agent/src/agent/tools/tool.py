@@ -53,6 +53,7 @@ class ToolResult:
     memory_fact_ids: tuple[UUID, ...] = ()
     bears_memory: bool = False
     summary: ShoppingSummary | None = None
+    failed: bool = False
 
 
 class ToolFailed(Exception):

@@ -1,6 +1,7 @@
 """Keeping a lease: renewed while the turn is worked on; once it is lost, nothing may be written any more."""
 
 import asyncio
+from typing import Literal
 
 from agent.turns.leased_turn import LeasedTurn
 from common.clock import Clock
@@ -11,8 +12,8 @@ from common.problems import ProblemError
 _log = get_logger(__name__)
 
 
-async def keep_lease(turn: LeasedTurn, lease_seconds: float, clock: Clock) -> None:
-    """Renew every third of the lease; returns when the lease is lost.
+async def keep_lease(turn: LeasedTurn, lease_seconds: float, clock: Clock) -> Literal["refused", "expired"]:
+    """Renew every third of the lease; returns when the lease is lost: because memory said so, or by the time.
 
     While memory does not answer, the lease counts as held until its end as we know it, counted from the moment
     before the last renewal was sent.
@@ -24,13 +25,13 @@ async def keep_lease(turn: LeasedTurn, lease_seconds: float, clock: Clock) -> No
         asked_at = clock.monotonic()
         if asked_at >= held_until:
             _log.warning("lease.expired")
-            return
+            return "expired"
         try:
             async with asyncio.timeout(held_until - asked_at):
                 lease = await turn.renew(retry_for=interval)
         except ProblemError as problem:
             _log.info("lease.lost", code=problem.code)
-            return
+            return "refused"
         except (MemoryUnavailable, TimeoutError):
             _log.warning("lease.not_renewed")
             continue

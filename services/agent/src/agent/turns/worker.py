@@ -40,6 +40,9 @@ from common.memory_api.turns import ClaimedTurn, FailureCode
 from common.problems import ProblemCode, ProblemError
 from common.streams.consumer import AnyEvent
 from common.streams.progress import ProgressEvent
+from common.telemetry.metrics import Metrics
+from common.telemetry.table import LEASES_LOST
+from common.telemetry.traces import describe
 from model_client.errors import ModelError
 
 _log = get_logger(__name__)
@@ -73,11 +76,13 @@ class TurnTools:
     clock: Clock
     new_id: IdFactory
     crash_points: CrashPoints
+    metrics: Metrics
 
 
 class TurnWorker:
     def __init__(self, tools: TurnTools) -> None:
         self._tools = tools
+        self._leases_lost = tools.metrics.counter(LEASES_LOST)
         self._handing_back = asyncio.Event()
 
     def hand_back(self) -> None:
@@ -94,6 +99,7 @@ class TurnWorker:
             if claimed is None:
                 return
             _log.info("turn.claimed", attempt=claimed.attempt, head=claimed.head)
+            describe(attempt=claimed.attempt)
             self._tools.crash_points.reach(CrashPoint.AGENT_CLAIMED)
             await self._hold(lease, claimed, owner)
 
@@ -119,6 +125,7 @@ class TurnWorker:
                 return
             await _cancelled(working)
             if keeping.done():
+                self._leases_lost.labels(keeping.result()).inc()
                 _log.info("turn.given_up", reason="lease lost")
             else:
                 _log.info("turn.handed_back")

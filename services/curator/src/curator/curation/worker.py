@@ -34,6 +34,7 @@ from common.memory_api.turns import ModelCall, ModelCallKind
 from common.problems import ProblemCode, ProblemError
 from common.streams.consumer import AnyEvent
 from common.streams.progress import ProgressEvent
+from common.telemetry.traces import describe
 from curator.curation.claimed_curation import ClaimedCuration, MemoryCaller
 from curator.extraction.parsing import UnreadableFacts, parse_facts
 from curator.extraction.prompt import extraction_request
@@ -108,6 +109,7 @@ class CurationWorker:
     async def _curate(self, curation: ClaimedCuration) -> None:
         claimed = await curation.claim()
         _log.info("curation.claimed", attempt=claimed.attempt)
+        describe(attempt=claimed.attempt)
         self._tools.crash_points.reach(CrashPoint.CURATOR_CLAIMED)
         answer = await self._ask_until_shutdown(curation, claimed)
         if answer is None:

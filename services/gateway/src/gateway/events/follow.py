@@ -12,6 +12,8 @@ from common.memory_api.base import Owner, TurnRequest
 from common.memory_api.operations import GET_TURN
 from common.memory_api.turns import TurnView
 from common.problems import ProblemError
+from common.telemetry.metrics import Metrics
+from common.telemetry.table import EVENT_STREAMS_OPEN
 from gateway.events.delivery import Delivery, Verdict
 from gateway.events.entry import EntryId, ProgressEntry
 from gateway.events.format import HEARTBEAT, ServerEvent, format_event, format_retry
@@ -55,18 +57,23 @@ class TurnFollower:
         clock: Clock,
         timing: FollowTiming,
         jitter: Callable[[], float],
+        metrics: Metrics,
     ) -> None:
         self.memory = memory
         self.reader = reader
         self.clock = clock
         self.timing = timing
         self.jitter = jitter
+        self._open = metrics.gauge(EVENT_STREAMS_OPEN)
 
-    def follow(
+    async def follow(
         self, owner: Owner, view: TurnView, resume_after: EntryId | None, seconds: float
     ) -> AsyncGenerator[bytes, None]:
         """The bytes of an event stream of at most `seconds`. `view` is the turn as the memory service just told it."""
-        return _Connection(self, owner, view, resume_after, seconds).run()
+        with self._open.track_inprogress():
+            async with aclosing(_Connection(self, owner, view, resume_after, seconds).run()) as chunks:
+                async for chunk in chunks:
+                    yield chunk
 
 
 class _Connection:

@@ -2,7 +2,6 @@
 
 import asyncio
 
-from faststream.redis import RedisBroker
 from redis.exceptions import RedisError
 
 from common.clock import Clock
@@ -11,14 +10,14 @@ from common.ids import IdFactory
 from common.logs import get_logger
 from common.memory_api.base import Owner
 from common.memory_api.turns import TurnReference
-from common.streams.names import EVENT_STREAM_MAXLEN, stream_of
+from common.streams.sending import EventSender
 
 _log = get_logger(__name__)
 
 
 class TurnAnnouncer:
-    def __init__(self, broker: RedisBroker, clock: Clock, new_id: IdFactory, timeout_seconds: float) -> None:
-        self._broker = broker
+    def __init__(self, sender: EventSender, clock: Clock, new_id: IdFactory, timeout_seconds: float) -> None:
+        self._sender = sender
         self._clock = clock
         self._new_id = new_id
         self._timeout = timeout_seconds
@@ -28,7 +27,7 @@ class TurnAnnouncer:
         event = self._event(owner, turn)
         try:
             async with asyncio.timeout(self._timeout):
-                await self._broker.publish(event, stream=stream_of(event), maxlen=EVENT_STREAM_MAXLEN)
+                await self._sender.send(event)
         except (RedisError, OSError) as error:  # OSError covers the time-out
             _log.warning("turn.not_announced", turn_id=str(turn.turn_id), error=error)
 

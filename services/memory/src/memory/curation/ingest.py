@@ -41,6 +41,10 @@ async def ingest(tx: UserTransaction, request: Ingest) -> Ingested | ProblemErro
     outcomes = await _take_all(tx, request.proposed, writer, user_text(tx, turn))
     await store_outcomes(tx, request.turn_id, request.run, outcomes)
     await close(tx, record)
+    for each in outcomes:
+        tx.measured.fact_proposed(FactSource.CURATOR, each)
+    if request.run == 0 and turn.finished_at is not None:
+        tx.measured.turn_curated(turn.finished_at, tx.now)
     return Ingested(outcomes=outcomes)
 
 

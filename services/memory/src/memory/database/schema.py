@@ -356,6 +356,7 @@ dispatch = _owned(
         "next_attempt_at",
         postgresql_where=text("state IN ('pending', 'leased')"),
     ),
+    Index("dispatch_dead", "kind", postgresql_where=text("state = 'dead'")),
     Index("dispatch_of_user", "tenant_id", "user_id", "kind", "seq"),
     key=("kind", "subject_id", "run"),
 )

@@ -18,6 +18,7 @@ from common.memory_api.base import Owner
 from memory.database.current_user import set_user
 from memory.encryption.cipher import UserCipher
 from memory.encryption.key_store import KeyStore
+from memory.measurements import Measurements, MemoryMetrics
 from memory.policy import Policy
 
 
@@ -31,6 +32,7 @@ class UserTransaction:
     policy: Policy
     now: datetime
     new_id: IdFactory
+    measured: Measurements
 
     @property
     def key(self) -> dict[str, str]:
@@ -47,6 +49,7 @@ class Database:
         policy: Policy,
         clock: Clock,
         new_id: IdFactory,
+        metrics: MemoryMetrics,
     ) -> None:
         self._user_engine = user_engine
         self._dispatch_engine = dispatch_engine
@@ -54,14 +57,17 @@ class Database:
         self._policy = policy
         self._clock = clock
         self._new_id = new_id
+        self._metrics = metrics
 
     @asynccontextmanager
     async def of_user(self, owner: Owner) -> AsyncIterator[UserTransaction]:
         # The key is fetched first: its store may be another database.
         cipher = UserCipher(owner, await self._keys.key_of(owner))
+        measured = Measurements(self._metrics)
         async with self._user_engine.begin() as connection:
             await set_user(connection, owner)
-            yield UserTransaction(connection, owner, cipher, self._policy, self._clock.now(), self._new_id)
+            yield UserTransaction(connection, owner, cipher, self._policy, self._clock.now(), self._new_id, measured)
+        measured.committed()
 
     @asynccontextmanager
     async def of_dispatch(self) -> AsyncIterator[AsyncConnection]:

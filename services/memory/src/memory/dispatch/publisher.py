@@ -3,7 +3,6 @@
 from datetime import datetime
 from typing import Any
 
-from faststream.redis import RedisBroker
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 from sqlalchemy import Row
@@ -12,14 +11,8 @@ from common.events import Cause, SessionClosed, TurnCompleted, TurnRequested
 from common.ids import IdFactory
 from common.logs import get_logger
 from common.memory_api.dispatch import WorkKind
-from common.streams.names import (
-    AGENT_GROUP,
-    CURATOR_GROUP,
-    EVENT_STREAM_MAXLEN,
-    SESSION_GROUP,
-    StreamGroup,
-    stream_of,
-)
+from common.streams.names import AGENT_GROUP, CURATOR_GROUP, SESSION_GROUP, StreamGroup
+from common.streams.sending import EventSender
 
 _log = get_logger(__name__)
 
@@ -31,8 +24,8 @@ GROUP_OF_KIND: dict[WorkKind, StreamGroup] = {
 
 
 class EventPublisher:
-    def __init__(self, broker: RedisBroker, redis: Redis, new_id: IdFactory) -> None:
-        self._broker = broker
+    def __init__(self, sender: EventSender, redis: Redis, new_id: IdFactory) -> None:
+        self._sender = sender
         self._redis = redis
         self._new_id = new_id
 
@@ -40,7 +33,7 @@ class EventPublisher:
         """Publish the event that wakes the record's worker; False where Redis did not take it."""
         event = self._event(record, cause, now)
         try:
-            await self._broker.publish(event, stream=stream_of(event), maxlen=EVENT_STREAM_MAXLEN)
+            await self._sender.send(event)
         except (RedisError, OSError) as error:
             _log.warning("event.not_published", type=event.type, error=error)
             return False

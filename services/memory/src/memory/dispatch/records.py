@@ -100,6 +100,7 @@ async def close(
 ) -> None:
     """End a record by its worker. The lease token stays, so that a repeated finish is recognised."""
     await _change(tx, record, state=state, error_code=error_code, finished_at=tx.now)
+    tx.measured.work_ended(WorkKind(record.kind), state, record.attempts)
 
 
 async def revoke(tx: UserTransaction, record: Record, state: WorkState, error_code: str | None) -> None:
@@ -107,6 +108,7 @@ async def revoke(tx: UserTransaction, record: Record, state: WorkState, error_co
     await _change(
         tx, record, state=state, error_code=error_code, finished_at=tx.now, lease_token=None, lease_until=None
     )
+    tx.measured.work_ended(WorkKind(record.kind), state, record.attempts)
 
 
 async def hand_back(

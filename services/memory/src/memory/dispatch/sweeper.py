@@ -3,7 +3,9 @@
 Several replicas may sweep at once: rows are taken with SKIP LOCKED and marked before anything is published.
 """
 
+import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -16,6 +18,8 @@ from common.logs import get_logger
 from common.memory_api.base import Owner
 from common.memory_api.dispatch import WorkKind, WorkState
 from common.memory_api.turns import FailureCode, TurnStatus
+from common.telemetry.metrics import Metrics
+from common.telemetry.table import LAST_SWEEP, LEASES_EXPIRED, SWEEPS
 from memory.database.schema import dispatch
 from memory.database.transactions import Database, UserTransaction
 from memory.dispatch.publisher import GROUP_OF_KIND, EventPublisher
@@ -42,6 +46,7 @@ class Sweeper:
         clock: Clock,
         crash_points: CrashPoints,
         interval: timedelta,
+        metrics: Metrics,
     ) -> None:
         self._database = database
         self._publisher = publisher
@@ -49,22 +54,36 @@ class Sweeper:
         self._clock = clock
         self._crash_points = crash_points
         self._interval = interval.total_seconds()
+        self._stopping = asyncio.Event()
+        self._sweeps = metrics.counter(SWEEPS)
+        self._last_sweep = metrics.gauge(LAST_SWEEP)
+        self._leases_expired = metrics.counter(LEASES_EXPIRED)
+
+    def stop(self) -> None:
+        """Let `run` return after the round it is in."""
+        self._stopping.set()
 
     async def run(self) -> None:
-        while True:
+        while not self._stopping.is_set():
             await self.sweep()
-            await self._clock.sleep(self._interval)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._interval):
+                    await self._stopping.wait()
 
     async def sweep(self) -> None:
         """One round: end what is past help, release expired leases, wake what is due.
 
         The three do not depend on each other: trouble with one must not stop the others.
         """
+        outcome = "done"
         for phase in (self._end_hopeless, self._release_expired, self._wake_all):
             try:
                 await phase()
             except Exception as error:  # noqa: BLE001 - the edge: a failed phase is tried again at the next beat
+                outcome = "failed"
                 _log.error("sweep.failed", phase=phase.__name__.strip("_"), error=error)
+        self._sweeps.labels(outcome).inc()
+        self._last_sweep.set_to_current_time()
 
     async def _wake_all(self) -> None:
         for kind in GROUP_OF_KIND:
@@ -75,6 +94,7 @@ class Sweeper:
         records = await self._mark_due(kind, now, lagging=lagging)
         if records:
             self._crash_points.reach(CrashPoint.MEMORY_SWEEP_MARKED)
+        # Each begins a trace of its own: the one of the request that the record comes from has ended long ago.
         waiting = sorted(records, key=lambda each: (each.tenant_id, each.user_id, each.seq))
         while waiting and await self._publisher.publish(waiting[0], Cause.SWEEP, now):
             waiting.pop(0)
@@ -156,6 +176,7 @@ class Sweeper:
         )
         async with self._database.of_dispatch() as connection:
             for row in await connection.execute(released):
+                self._leases_expired.labels(row.kind).inc()
                 _log.info("work.released", kind=row.kind, subject_id=str(row.subject_id), attempts=row.attempts)
 
     async def _end_hopeless(self) -> None:

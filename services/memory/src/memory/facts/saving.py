@@ -25,6 +25,7 @@ async def save_fact(tx: UserTransaction, request: SaveFact) -> FactOutcome:
     if done is not None:
         return done
     result = await _save(tx, checked, turn)
+    tx.measured.fact_proposed(FactSource.SAVE_MEMORY, result)
     await tx.connection.execute(
         insert(tool_effects).values(
             **tx.key,

@@ -36,6 +36,7 @@ async def write_for_user(tx: UserTransaction, proposed: ProposedFact) -> Fact:
     if isinstance(checked, FactOutcome):
         raise ProblemError(ProblemCode.FACT_REFUSED, REFUSAL_MESSAGE, rule=checked.rule, key=checked.key)
     written = await write_fact(tx, checked, Writer(FactSource.USER, seq=await next_seq(tx)))
+    tx.measured.fact_proposed(FactSource.USER, written)
     fact = await read_fact(tx, checked.key)
     if fact is None or written.action is FactAction.OUTDATED:
         raise ProblemError(ProblemCode.FACT_OUTDATED)

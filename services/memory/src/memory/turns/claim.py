@@ -37,6 +37,8 @@ async def claim_turn(tx: UserTransaction, request: ClaimTurn) -> ClaimedTurn:
         attempt=attempt,
         first_claimed_at=turn.first_claimed_at or tx.now,
     )
+    if turn.first_claimed_at is None:
+        tx.measured.turn_claimed(turn.created_at, tx.now)
     return await _claimed(tx, turn, attempt, record.deadline_at or tx.now + tx.policy.deadline)
 
 

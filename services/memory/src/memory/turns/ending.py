@@ -42,6 +42,7 @@ async def record_end(
         items=seal_items(tx, turn.turn_id, items),
         finished_at=tx.now,
     )
+    tx.measured.turn_ended(turn.created_at, tx.now, failure)
     if status is not TurnStatus.CANCELLED and tx.policy.memory_enabled:
         await add_work(
             tx,
