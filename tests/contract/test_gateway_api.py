@@ -209,6 +209,13 @@ async def test_health_is_public(gateway: RunningGateway) -> None:
         assert (await client.get("/readyz")).json() == {"status": "ready", "redis": "up"}
 
 
+@pytest.mark.parametrize("header", ["X-Forwarded-For", "Forwarded", "X-Real-IP"])
+async def test_metrics_are_not_for_whoever_comes_through_a_proxy(gateway: RunningGateway, header: str) -> None:
+    async with gateway.client_with(None) as client:
+        assert b"shoppingx_http_request_duration_seconds" in (await client.get("/metrics")).content
+        assert problem(await client.get("/metrics", headers={header: "203.0.113.7"})) == (404, "not-found")
+
+
 async def test_the_description_names_every_problem(gateway: RunningGateway) -> None:
     async with gateway.client_with(None) as client:
         description = (await client.get("/openapi.json")).json()

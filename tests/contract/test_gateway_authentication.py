@@ -21,7 +21,7 @@ BOB = Owner(tenant_id="shop", user_id="bob")
 FORGERIES = forged_tokens(TokenIssuer(), ALICE)
 NO_SERVER = "127.0.0.1:1"
 
-PUBLIC_PATHS = {"/openapi.json", "/docs", "/docs/oauth2-redirect", "/redoc", "/healthz", "/readyz"}
+PUBLIC_PATHS = {"/openapi.json", "/docs", "/docs/oauth2-redirect", "/redoc", "/healthz", "/readyz", "/metrics"}
 
 
 @pytest.fixture(scope="module")

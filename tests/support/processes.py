@@ -146,8 +146,11 @@ class Processes:
 
     def logs(self, name: str) -> list[dict[str, object]]:
         """The service's log events so far."""
-        lines = self._services.log_file(name).read_text().splitlines()
-        return [json.loads(line) for line in lines if line.startswith("{")]
+        return [json.loads(line) for line in self.log_text(name).splitlines() if line.startswith("{")]
+
+    def log_text(self, name: str) -> str:
+        """All that the service has written so far, also what is no log event."""
+        return self._services.log_file(name).read_text()
 
     async def check_invariants(self, *, settled: bool = True) -> None:
         """Fails, with the violations, when the database breaks an invariant."""

@@ -32,13 +32,15 @@ SHORT_TIMES = {
 }
 
 
-class _WithoutSignals(uvicorn.Server):
+class WithoutSignals(uvicorn.Server):
+    """Ctrl-C is for the test run."""
+
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
 
 
-class _GatewayWithoutSignals(_WithoutSignals, GatewayServer):
+class _GatewayWithoutSignals(WithoutSignals, GatewayServer):
     """The gateway's own server, except that Ctrl-C is for the test run."""
 
 
@@ -58,7 +60,7 @@ async def serving(server: uvicorn.Server, listening: socket.socket) -> AsyncIter
 async def fake_memory_service() -> AsyncIterator[tuple[FakeMemory, str]]:
     memory = FakeMemory()
     config = uvicorn.Config(memory.app(), log_config=None, access_log=False, ws="none")
-    async with serving(_WithoutSignals(config), listening_socket(LOOPBACK, 0)) as url:
+    async with serving(WithoutSignals(config), listening_socket(LOOPBACK, 0)) as url:
         yield memory, url
 
 

@@ -16,7 +16,7 @@ from common.crash_points import CrashPoints
 from common.ids import IdFactory, new_id
 from common.memory_api.client import MemoryClient
 from common.streams.sending import EventSender
-from common.telemetry.http import HttpTelemetry
+from common.telemetry.http import NO_FASTAPI_TELEMETRY, HttpTelemetry
 from common.telemetry.metrics import Metrics
 from common.telemetry.table import GATEWAY
 from common.web import BodyLimit, install_problem_handlers
@@ -86,6 +86,7 @@ def create_app(
         description=DESCRIPTION,
         lifespan=lifespan,
         redirect_slashes=False,
+        telemetry=NO_FASTAPI_TELEMETRY,
     )
     app.state.components = Components(
         settings=settings,

@@ -16,7 +16,7 @@ from common.ids import new_id
 from common.logs import get_logger
 from common.process.health import health_router
 from common.streams.sending import EventSender
-from common.telemetry.http import HttpTelemetry
+from common.telemetry.http import NO_FASTAPI_TELEMETRY, HttpTelemetry
 from common.telemetry.metrics import Metrics
 from common.telemetry.table import MEMORY
 from common.web import BodyLimit, install_problem_handlers
@@ -88,7 +88,13 @@ def build(settings: MemorySettings, clock: Clock | None = None, metrics: Metrics
             await redis.aclose()
             await database.close()
 
-    app = FastAPI(title="ShoppingX memory (internal)", lifespan=lifespan, docs_url=None, redoc_url=None)
+    app = FastAPI(
+        title="ShoppingX memory (internal)",
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        telemetry=NO_FASTAPI_TELEMETRY,
+    )
     install_problem_handlers(app)
     app.add_middleware(BodyLimit, limit=_BODY_LIMIT)
     app.include_router(InternalApi(database, ServiceTokens(settings.service_tokens()), clock, crash_points).router())

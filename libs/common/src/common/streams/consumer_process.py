@@ -15,6 +15,7 @@ from common.logs import get_logger
 from common.process.health import Check, Health, health_router
 from common.process.run import end_within
 from common.streams.consumer import EventConsumer
+from common.telemetry.http import NO_FASTAPI_TELEMETRY
 from common.telemetry.metrics import Metrics
 from common.web import install_problem_handlers
 
@@ -75,7 +76,7 @@ def _health_app(consumer: EventConsumer, connections: Mapping[str, Check], metri
         return consumer.subscribed()
 
     checks = {"subscribers": subscribed, "redis": consumer.redis_answers, **connections}
-    app = FastAPI(openapi_url=None)
+    app = FastAPI(openapi_url=None, telemetry=NO_FASTAPI_TELEMETRY)
     install_problem_handlers(app)
     app.include_router(health_router(Health(consumer.alive, checks, optional={}), metrics))
     return app

@@ -1,17 +1,27 @@
 """What a service tells about the requests it serves: how long they took, and a span for each.
 
-Needs the extra `web`. It is our own, not OpenTelemetry's ASGI instrumentation, because that one records paths and
-query strings, and ours hold user names, the keys of facts and topics of the memory.
+Needs the extra `web`. It is our own, and FastAPI's is turned off, because that one (as OpenTelemetry's for ASGI)
+records paths and query strings, and ours hold user names and the keys of facts.
 """
 
 import time
 
+from fastapi.telemetry import TelemetryConfig
 from opentelemetry.trace import SpanKind
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from common.telemetry.metrics import Metrics
 from common.telemetry.table import HTTP_SECONDS
 from common.telemetry.traces import describe, extract, failed, span
+
+NO_FASTAPI_TELEMETRY: TelemetryConfig = {
+    "tracing": False,
+    "metrics": False,
+    "logs": False,
+    "operation_spans": False,
+    "auto_configure": False,
+}
+"""For `FastAPI(telemetry=…)`, whose own telemetry is on by default."""
 
 PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
 

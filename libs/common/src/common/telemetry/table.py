@@ -86,7 +86,7 @@ EVENT_STREAMS_OPEN = _gauge("event_streams_open", "Event streams (SSE) that clie
 EVENTS_PUBLISHED = _counter(
     "events_published",
     "Events given to Redis; cause sweep is the sweeper's, outcome is published or failed",
-    (GATEWAY, MEMORY, AGENT),
+    SERVICES,
     ("type", "cause", "outcome"),
 )
 EVENTS_HANDLED = _counter(
