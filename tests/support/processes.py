@@ -1,6 +1,8 @@
 """The whole system as real processes, for tests that send requests to it and kill parts of it."""
 
 import json
+import os
+import signal
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -133,6 +135,12 @@ class Processes:
     async def stop(self, name: str) -> None:
         """SIGTERM, and wait for its end."""
         await self._services.stop(name)
+
+    async def terminate(self, name: str) -> int:
+        """SIGTERM, and the exit code it ends with by itself."""
+        child = self._services.child(name)
+        os.kill(child.pid, signal.SIGTERM)
+        return await child.wait(30.0)
 
     async def restart(self, name: str, environment: Mapping[str, str] | None = None) -> None:
         """SIGKILL and start again on the same port."""

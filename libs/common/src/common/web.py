@@ -3,6 +3,7 @@
 Needs the extra `web`.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -66,6 +67,29 @@ def install_problem_handlers(app: FastAPI) -> None:
 def _without_input(error: RequestValidationError) -> list[dict[str, Any]]:
     """Where and why, never what: the rejected value may be exactly what must not spread."""
     return [{"at": [str(part) for part in item["loc"]], "why": item["type"]} for item in error.errors()]
+
+
+class CutOffAnswer:
+    """Around the problem handlers: a request that is cancelled (only a shutdown does that) is answered with 503, so that
+    whoever asked asks another replica. Uvicorn would call it a bug of ours."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        begun = False
+
+        async def noted(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noted)
+        except asyncio.CancelledError:
+            if begun or scope["type"] != "http":
+                raise
+            await problem_response(Problem.of(ProblemCode.UNAVAILABLE), retry_after=1)(scope, receive, send)
 
 
 class BodyLimit:

@@ -19,7 +19,7 @@ from common.streams.sending import EventSender
 from common.telemetry.http import NO_FASTAPI_TELEMETRY, HttpTelemetry
 from common.telemetry.metrics import Metrics
 from common.telemetry.table import GATEWAY
-from common.web import BodyLimit, install_problem_handlers
+from common.web import BodyLimit, CutOffAnswer, install_problem_handlers
 from gateway.authentication.middleware import Authentication
 from gateway.authentication.token import TokenVerifier
 from gateway.dependencies import Components
@@ -123,6 +123,7 @@ def _install_edge(app: FastAPI, settings: GatewaySettings, metrics: Metrics) -> 
     app.add_middleware(Authentication, verifier=verifier)
     app.add_middleware(BodyLimit, limit=settings.body_limit_bytes)
     install_problem_handlers(app)
+    app.add_middleware(CutOffAnswer)
     # A trace that a stranger names is not continued: it would mix what belongs to others.
     app.add_middleware(HttpTelemetry, metrics=metrics, trusted=False)
 

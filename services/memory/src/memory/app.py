@@ -19,7 +19,7 @@ from common.streams.sending import EventSender
 from common.telemetry.http import NO_FASTAPI_TELEMETRY, HttpTelemetry
 from common.telemetry.metrics import Metrics
 from common.telemetry.table import MEMORY
-from common.web import BodyLimit, install_problem_handlers
+from common.web import BodyLimit, CutOffAnswer, install_problem_handlers
 from memory.api import InternalApi
 from memory.authentication import ServiceTokens
 from memory.database.transactions import Database, make_engine
@@ -96,6 +96,7 @@ def build(settings: MemorySettings, clock: Clock | None = None, metrics: Metrics
         telemetry=NO_FASTAPI_TELEMETRY,
     )
     install_problem_handlers(app)
+    app.add_middleware(CutOffAnswer)
     app.add_middleware(BodyLimit, limit=_BODY_LIMIT)
     app.include_router(InternalApi(database, ServiceTokens(settings.service_tokens()), clock, crash_points).router())
 
