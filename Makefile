@@ -18,7 +18,7 @@ CODE := libs services tests bench
 TENANT := local
 TOKEN_USER := me
 
-.PHONY: help setup lock demo run chat token check-invariants check format test clean
+.PHONY: help setup lock demo run chat token check-invariants check format metrics test clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -69,6 +69,9 @@ check: setup ## Lint, format, types, and the borders between the packages
 format: setup ## Format the code and sort imports
 	$(BIN)/ruff check --select I --fix --quiet $(CODE)
 	$(BIN)/ruff format $(CODE)
+
+metrics: setup ## Write docs/metrics.md anew from the table in the code
+	$(BIN)/python -m common.telemetry >docs/metrics.md
 
 test: setup ## Unit, contract, integration, chaos and e2e tests on the embedded servers
 	$(BIN)/pytest

@@ -240,15 +240,21 @@ async def test_the_gateway_lets_an_open_request_end_or_says_that_it_cut_it_off(
 async def test_a_consumer_hands_back_what_it_cannot_finish(processes: Processes, service: str, said: str) -> None:
     """And the exit code says so where it has no time left to do that."""
     async with conversation(processes) as user:
+        claimed = "turn.claimed" if service == "agent" else "curation.claimed"
+
+        def claims() -> int:
+            return [event["event"] for event in processes.logs(service)].count(claimed)
+
         for told, code in (({"FINISH_SECONDS": "0.2"}, 0), ({"FINISH_SECONDS": "60", "STOP_SECONDS": "0.5"}, 1)):
             await processes.stop(service)
             await processes.start(service, told)
-            before = len(processes.logs(service))
+            before = claims()
             turn_id = await user.say(f"你好 {said}")
-            claimed = "turn.claimed" if service == "agent" else "curation.claimed"
-            await wait_for(
-                lambda: claimed in [event["event"] for event in processes.logs(service)[before:]], "work has begun"
-            )
+
+            def begun(before: int = before) -> bool:
+                return claims() > before
+
+            await wait_for(begun, "work has begun")
             assert await processes.terminate(service) == code
             await user.client.post(f"/api/turns/{turn_id}/cancel")
             await user.new_session()

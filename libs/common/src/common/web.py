@@ -70,8 +70,8 @@ def _without_input(error: RequestValidationError) -> list[dict[str, Any]]:
 
 
 class CutOffAnswer:
-    """Around the problem handlers: a request that is cancelled (only a shutdown does that) is answered with 503, so that
-    whoever asked asks another replica. Uvicorn would call it a bug of ours."""
+    """Around the problem handlers: a request that is cancelled (only a shutdown does that) is answered with 503, so
+    that whoever asked asks another replica. Uvicorn would call it a bug of ours."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
