@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from common.telemetry.metrics import Metrics
 from common.telemetry.table import HTTP_SECONDS
-from common.telemetry.traces import describe, extract, failed, span
+from common.telemetry.traces import describe, extract, failed, recording, span
 
 NO_FASTAPI_TELEMETRY: TelemetryConfig = {
     "tracing": False,
@@ -42,7 +42,7 @@ class HttpTelemetry:
             await self._app(scope, receive, send)
             return
         method = scope["method"] if scope["method"] in _METHODS else "other"
-        parent = extract(_trace_headers(scope)) if self._trusted else extract({})
+        parent = extract(_trace_headers(scope) if self._trusted else {}) if recording() else None
         started_at, status, answered_at = time.monotonic(), _CRASHED, 0.0
 
         async def observed(message: Message) -> None:

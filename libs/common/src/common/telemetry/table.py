@@ -148,7 +148,8 @@ TOOL_SECONDS = _histogram(
 )
 LEASES_LOST = _counter(
     "leases_lost",
-    "Turns whose lease this agent lost while it worked; reason is refused (memory said so) or expired (no answer)",
+    "Turns whose lease this agent lost while it worked; reason is expired (memory did not answer) or refused "
+    "(memory said so: cancelled, cleared, taken over, or ended just then)",
     (AGENT,),
     ("reason",),
 )

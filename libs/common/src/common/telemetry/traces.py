@@ -1,6 +1,6 @@
 """Traces: one turn is one trace, through HTTP and streams, over all services.
 
-Spans are always made and cost next to nothing while nobody collects them: only OTEL_EXPORTER_OTLP_ENDPOINT (or
+Spans cost next to nothing while nobody collects them: only OTEL_EXPORTER_OTLP_ENDPOINT (or
 …_TRACES_ENDPOINT) turns recording on. The SDK reads its other standard variables (sampler, headers, time-outs)
 itself. Attributes are ids and numbers. An exception is named by its type: its message may quote what a user wrote.
 """
@@ -8,7 +8,7 @@ itself. Attributes are ids and numbers. An exception is named by its type: its m
 import os
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from opentelemetry import trace
@@ -23,6 +23,7 @@ Attribute = str | int | float | bool
 
 _tracer = trace.get_tracer("shoppingx")
 _propagator = TraceContextTextMapPropagator()
+_NOT_RECORDED = nullcontext(trace.INVALID_SPAN)
 
 
 def traces_wanted() -> bool:
@@ -48,18 +49,27 @@ def configure_traces(service: str) -> None:
 def flush_traces(seconds: float = _FLUSH_SECONDS) -> None:
     """Export what is left, for at most `seconds`: a collector that is down must not hold up a shutdown."""
     provider: Any = trace.get_tracer_provider()
-    if not hasattr(provider, "shutdown"):
+    if not recording():
         return
     flushing = threading.Thread(target=provider.shutdown, name="flush-traces", daemon=True)
     flushing.start()
     flushing.join(seconds)
 
 
-@contextmanager
 def span(
     name: str, kind: SpanKind = SpanKind.INTERNAL, *, parent: Context | None = None, **attributes: Attribute
-) -> Iterator[Span]:
+) -> AbstractContextManager[Span]:
     """A span around the block. An exception that leaves it marks it as failed, with the exception's type."""
+    return _recorded(name, kind, parent, attributes) if recording() else _NOT_RECORDED
+
+
+def recording() -> bool:
+    """Whether spans of this process go anywhere."""
+    return not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
+
+
+@contextmanager
+def _recorded(name: str, kind: SpanKind, parent: Context | None, attributes: Mapping[str, Attribute]) -> Iterator[Span]:
     with _tracer.start_as_current_span(
         name,
         parent,
