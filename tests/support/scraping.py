@@ -26,9 +26,13 @@ async def scrape(base_url: str) -> Scraped:
     async with httpx2.AsyncClient(base_url=base_url, trust_env=False, timeout=10.0) as client:
         answer = await client.get("/metrics")
     assert answer.status_code == 200, answer.text
-    families = list(text_string_to_metric_families(answer.text))
+    return parse(answer.text)
+
+
+def parse(text: str) -> Scraped:
+    families = list(text_string_to_metric_families(text))
     return Scraped(
         families=frozenset(f"{each.name}_total" if each.type == "counter" else each.name for each in families),
         samples=tuple((sample.name, sample.labels, sample.value) for each in families for sample in each.samples),
-        text=answer.text,
+        text=text,
     )

@@ -26,10 +26,10 @@ from common.memory_api.operations import Service
 from common.memory_api.turns import CurationState, FailureCode, RenewLease, TurnStatus, TurnView
 from common.problems import ProblemCode, ProblemError
 from common.streams.names import ALL_GROUPS, TURN_COMPLETED, TURN_REQUESTED
-from devstack.database import DatabaseUrls
 from common.streams.sending import EventSender
 from common.telemetry.metrics import Metrics
 from common.telemetry.table import MEMORY
+from devstack.database import DatabaseUrls
 from memory.app import build_database
 from memory.dispatch.publisher import EventPublisher
 from memory.dispatch.sweeper import Sweeper
