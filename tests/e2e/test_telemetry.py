@@ -70,6 +70,8 @@ async def arrived(collector: TraceCollector, turn_id: str, service: str, name: s
 async def test_one_turn_is_one_trace_over_all_services(observed: Observed) -> None:
     collector = observed.collector
     async with conversation(observed.processes) as user:
+        # A stranger's trace is not continued: the gateway begins one of its own.
+        user.client.headers["traceparent"] = f"00-{'ab' * 16}-{'cd' * 8}-01"
         turn_id = await user.say(BACKPACK)
         await user.curated(turn_id)
     last = await arrived(collector, turn_id, "memory", "POST /internal/v1/curations/ingest")

@@ -236,6 +236,19 @@ async def test_the_gateway_lets_an_open_request_end_or_says_that_it_cut_it_off(
         assert await gateway.exit_code() == (0 if answered_in_time else 1)
 
 
+async def test_a_collector_of_traces_that_is_down_holds_nothing_up(
+    gateway_environment: dict[str, str], alice: TokenIssuer, tmp_path: Path
+) -> None:
+    endpoint = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{free_port()}"}
+    async with started(tmp_path, ["-m", "gateway", "serve"], {**gateway_environment, **endpoint}) as gateway:
+        headers = {"Authorization": f"Bearer {alice.token(ALICE)}"}
+        async with httpx2.AsyncClient(base_url=gateway.url, headers=headers, trust_env=False, timeout=10.0) as client:
+            assert (await client.post("/api/sessions")).status_code == 201
+        gateway.terminate()
+        assert await gateway.exit_code(within=8.0) == 0
+        assert set(gateway.events()) >= {"service.listening", "service.stopped"}
+
+
 @pytest.mark.parametrize(("service", "said"), [("agent", "[[offline:hang]]"), ("curator", "[[offline:curator.hang]]")])
 async def test_a_consumer_hands_back_what_it_cannot_finish(processes: Processes, service: str, said: str) -> None:
     """And the exit code says so where it has no time left to do that."""
