@@ -30,7 +30,7 @@ async def test_the_first_event_arrives_within_100_ms_of_being_written(
                 delays.append(delay)
             first.append(delays[0])
     with capsys.disabled():
-        print(
+        print(  # noqa: T201 - the measurement
             f"\nfirst event after ms: median {median(first):.0f}, all {[round(delay) for delay in first]}; "
             f"text: median {median(texts):.0f}, most {max(texts):.0f} of {len(texts)}"
         )

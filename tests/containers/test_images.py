@@ -21,6 +21,11 @@ _INSTALLED = "import importlib.metadata as m; print(*sorted(d.name + '==' + d.ve
 _PIN = re.compile(r"^([a-z0-9._-]+)==(\S+)(?: ; .*)? \\$", re.MULTILINE)
 
 
+def pinned_in(folder: str) -> set[str]:
+    pins = _PIN.findall(Path(folder, "requirements.lock").read_text())
+    return {normal(f"{name}=={version}") for name, version in pins}
+
+
 async def inside(system: SystemInContainers, service: str, *command: str) -> str:
     return await run("docker", "exec", (await system.replicas(service))[0], *command)
 
@@ -33,11 +38,10 @@ def normal(distribution: str) -> str:
 async def test_an_image_has_its_own_pinned_dependencies_only(
     system: SystemInContainers, service: str, folder: str
 ) -> None:
-    pinned = {f"{name}=={version}" for name, version in _PIN.findall(Path(folder, "requirements.lock").read_text())}
     installed = {normal(each) for each in (await inside(system, service, "python", "-c", _INSTALLED)).split()}
     ours = {each for each in installed if each.startswith("shoppingx-")}
     assert f"shoppingx-{service}" in {each.partition("==")[0] for each in ours}
-    assert installed - ours <= {normal(pin) for pin in pinned}
+    assert installed - ours <= pinned_in(folder)
 
 
 @pytest.mark.parametrize("service", FOLDERS)

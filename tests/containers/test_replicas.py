@@ -84,9 +84,7 @@ async def gateway_of_the_only_stream(system: SystemInContainers) -> str:
     for container in await system.replicas("gateway"):
         sockets = (await run("docker", "exec", container, "cat", "/proc/net/tcp")).splitlines()[1:]
         local_remote_state = [line.split()[1:4] for line in sockets]
-        if any(
-            local.endswith(GATEWAY_PORT_IN_PROC) and state == ESTABLISHED for local, _, state in local_remote_state
-        ):
+        if any(local.endswith(GATEWAY_PORT_IN_PROC) and state == ESTABLISHED for local, _, state in local_remote_state):
             holding.append(container)
     (only,) = holding
     return only

@@ -57,6 +57,15 @@ class ComposeProject:
         )  # fmt: skip
         return sorted(listed.split())
 
+    async def not_ready(self) -> list[str]:
+        """The names of running containers whose health check has not passed."""
+        listed = await run(
+            "docker", "ps", "--format", "{{.Names}} {{.Status}}",
+            "--filter", f"label=com.docker.compose.project={self.name}",
+        )  # fmt: skip
+        waiting = ("(health: starting)", "(unhealthy)")
+        return [line.split()[0] for line in listed.splitlines() if line.endswith(waiting)]
+
     async def logs(self) -> str:
         return await self._compose("logs", "--no-color")
 

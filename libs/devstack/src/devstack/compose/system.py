@@ -1,6 +1,5 @@
 """The whole system in containers, as `make up` and the container tests start it."""
 
-import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -61,14 +60,18 @@ class ComposeSystem:
         """Run `python -m memory ...` in a replica and return what it printed."""
         return await self.project.run_in("memory", "python", "-m", "memory", *arguments)
 
-    async def wait_ready(self, timeout: float = _READY_SECONDS) -> float:
-        """Wait until the load balancer reaches a gateway that can serve; returns the seconds that took."""
-        started = time.monotonic()
-        if not await eventually(self.ready, timeout):
-            raise StackError(f"{self.gateway_url} was not ready after {timeout:g} s")
-        return time.monotonic() - started
+    async def wait_ready(self, timeout: float = _READY_SECONDS) -> None:
+        """Wait until every container is healthy and the load balancer answers."""
+
+        async def complete() -> bool:
+            return not await self.project.not_ready() and await self.ready()
+
+        if not await eventually(complete, timeout):
+            late = ", ".join(await self.project.not_ready()) or self.gateway_url
+            raise StackError(f"not ready after {timeout:g} s: {late}")
 
     async def ready(self) -> bool:
+        """Whether the load balancer reaches a gateway that can serve."""
         async with httpx2.AsyncClient(trust_env=False, timeout=3.0) as http:
             try:
                 return (await http.get(f"{self.gateway_url}/readyz")).status_code == 200

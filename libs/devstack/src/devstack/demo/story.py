@@ -150,7 +150,7 @@ class Story:
 
     async def _resend_everything(self) -> None:
         calls_before = await self._all_calls()
-        events = await recorded_events(self._redis)
+        events = await recorded_events(self._redis, self._sessions.values())
         await resend(self._redis, events)
         self._screen.line(f"重发了 {len(events)} 条旧事件 · {len(events)} old events sent once more")
         check = self._claims.check
