@@ -95,8 +95,26 @@ format: setup ## Format the code and sort imports
 test: setup ## Unit, contract, integration, chaos and e2e tests on the embedded servers
 	$(BIN)/pytest
 
-test-services: setup ## Each service's unit tests with that service's dependencies and no others
-	deploy/services/test $(BIN)/python
+# One environment per service: its own lock and pytest. Only its sources are on the path, and not the fixtures of
+# tests/conftest.py, which start the whole system. A library is tested where least is installed beside it.
+LIBRARIES := $(CURDIR)/libs/common/src
+LIBRARIES_agent := :$(CURDIR)/libs/model_client/src
+LIBRARIES_curator := $(LIBRARIES_agent)
+UNIT_TESTS_agent := agent agent_catalogue
+UNIT_TESTS_curator := curator model_client
+UNIT_TESTS_gateway := gateway common
+UNIT_TESTS_memory := memory
+UNIT_TESTS_offline_model := offline_model
+
+test-services: $(addprefix test-service-,$(notdir $(IMAGE_FOLDERS))) ## Unit tests, each service with only its own dependencies
+
+test-service-%: folder = $(filter %/$*,$(IMAGE_FOLDERS))
+test-service-%: environment = .local/environments/$*
+test-service-%: setup
+	@$(UV) venv --quiet --allow-existing --python $(BIN)/python $(environment)
+	@$(UV) pip sync --quiet --require-hashes --python $(environment) $(folder)/requirements.lock tests/requirements.lock
+	PYTHONPATH=$(CURDIR)/$(folder)/src:$(LIBRARIES)$(LIBRARIES_$*) \
+	  $(environment)/bin/python -m pytest --quiet --confcutdir=tests/unit $(addprefix tests/unit/,$(UNIT_TESTS_$*))
 
 # Ryuk, which cleans up after testcontainers, is one more image to pull; the tests clean up themselves.
 test-containers: setup ## Integration and e2e tests on PostgreSQL and Valkey containers (needs a Docker engine)
@@ -107,6 +125,7 @@ test-compose: setup ## Containers stopped and restarted under load, images, even
 	$(BIN)/pytest tests/containers
 
 clean: ## Remove local data, caches and the environment
+	-@test ! -f .local/compose/environment || $(BIN)/python -m devstack down --volumes
 	@test ! -d .local || ! test -x $(BIN)/python || $(BIN)/python -m devstack clean
 	rm -rf .local $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +

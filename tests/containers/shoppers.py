@@ -30,7 +30,8 @@ class Shopper:
             turn_id = await self.user.insist(TEXT, str(uuid4()))
             self.accepted.append(turn_id)
             told = await followed(self.user, turn_id)
-            assert len(told) == len({event.entry_id for event in told if event.entry_id} or told)
+            ids = [event.entry_id for event in told if event.entry_id]
+            assert len(ids) == len(set(ids)), "told twice"
             self.ended += 1
 
     async def got_what_was_promised(self) -> None:

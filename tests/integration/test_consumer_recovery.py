@@ -10,12 +10,12 @@ from uuid import UUID
 import pytest
 from faststream.redis import RedisBroker
 from redis.asyncio import Redis
+from tests.support.servers import ValkeyServer, new_valkey
 
 from common.events import Cause, TurnRequested
 from common.ids import new_id
 from common.streams.consumer import AnyEvent, EventConsumer, Subscription
 from common.streams.names import AGENT_GROUP, TURN_REQUESTED
-from devstack.servers.valkey import EmbeddedValkey
 
 
 def requested() -> TurnRequested:
@@ -77,8 +77,8 @@ async def pending(url: str) -> int:
 
 
 @pytest.fixture
-async def own_valkey(tmp_path: Path) -> AsyncIterator[EmbeddedValkey]:
-    server = EmbeddedValkey(tmp_path / "valkey", "secret", tmp_path / "valkey.log")
+async def own_valkey(tmp_path: Path) -> AsyncIterator[ValkeyServer]:
+    server = new_valkey(tmp_path)
     await server.start()
     yield server
     await server.stop()
@@ -104,7 +104,7 @@ async def test_consumes_again_after_flushall(redis_url: str) -> None:
     assert len(seen.turns) == 3
 
 
-async def test_consumes_again_after_the_server_was_killed_and_came_back_empty(own_valkey: EmbeddedValkey) -> None:
+async def test_consumes_again_after_the_server_was_killed_and_came_back_empty(own_valkey: ValkeyServer) -> None:
     seen = Seen()
     async with consuming(own_valkey.url, seen.handle) as consumer:
         await eventually(consumer.ready)
@@ -117,7 +117,7 @@ async def test_consumes_again_after_the_server_was_killed_and_came_back_empty(ow
         await eventually(consumer.ready)
 
 
-async def test_starts_before_its_server(own_valkey: EmbeddedValkey) -> None:
+async def test_starts_before_its_server(own_valkey: ValkeyServer) -> None:
     own_valkey.kill()
     seen, event = Seen(), requested()
     async with consuming(own_valkey.url, seen.handle) as consumer:
