@@ -12,13 +12,18 @@ LOCK := requirements.lock
 PACKAGES := $(wildcard libs/*/pyproject.toml services/*/pyproject.toml)
 PACKAGE_DIRECTORIES := $(patsubst %/pyproject.toml,%,$(PACKAGES))
 INSTALLED := $(VENV)/.installed-from-lock
-CODE := libs services tests bench
+IMAGE_FOLDERS := $(wildcard services/*) libs/offline_model
+CODE := libs services tests bench deploy
 
 # The token's owner:  make token TENANT=acme TOKEN_USER=alice
 TENANT := local
 TOKEN_USER := me
 
-.PHONY: help setup lock demo run chat token check-invariants check format metrics test clean
+# Where the demo is told: `local` starts everything for it, `compose` uses the containers of `make up`.
+TARGET := local
+
+.PHONY: help setup lock lock-parts demo run chat token up down check-invariants check format metrics clean \
+  test test-services test-containers test-compose
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,13 +45,24 @@ $(INSTALLED): $(LOCK) $(PACKAGES) | $(VENV)/bin/python
 	$(UV) pip install --quiet --no-deps --no-build-isolation --python $(BIN)/python $(addprefix -e ./,$(PACKAGE_DIRECTORIES))
 	@touch $@
 
-lock: $(INSTALLED) ## Resolve the dependencies again into requirements.lock (for Python 3.11 and newer)
-	$(UV) pip compile $(PACKAGES) requirements-dev.in --universal --python-version 3.11 --generate-hashes \
-	  --no-emit-index-url --no-emit-find-links --no-header --quiet --output-file $(LOCK) \
-	  $(addprefix --no-emit-package shoppingx-,$(subst _,-,$(notdir $(PACKAGE_DIRECTORIES))))
+COMPILE = $(UV) pip compile --universal --python-version 3.11 --generate-hashes \
+  --no-emit-index-url --no-emit-find-links --no-header --quiet \
+  $(addprefix --no-emit-package shoppingx-,$(subst _,-,$(notdir $(PACKAGE_DIRECTORIES))))
 
-demo: setup ## Start everything on fresh data and tell the story; exit code 0 when every claim is true
-	$(BIN)/python -m devstack demo
+lock: $(INSTALLED) ## Resolve the dependencies again into the locks (for Python 3.11 and newer)
+	$(COMPILE) $(PACKAGES) requirements-dev.in --output-file $(LOCK)
+	$(MAKE) --no-print-directory lock-parts
+
+# The parts of requirements.lock that an image or an environment of a single service needs.
+lock-parts: $(INSTALLED) ## Cut the locks of the single services out of requirements.lock
+	for folder in $(IMAGE_FOLDERS); do \
+	  $(COMPILE) $$folder/pyproject.toml --constraint $(LOCK) --no-annotate --output-file $$folder/requirements.lock || exit 1; \
+	done
+	$(COMPILE) deploy/images/build-tools.in --constraint $(LOCK) --no-annotate --output-file deploy/images/build-tools.lock
+	$(COMPILE) tests/requirements.in --constraint $(LOCK) --no-annotate --output-file tests/requirements.lock
+
+demo: setup ## Tell the story, on fresh data or with TARGET=compose; exit code 0 when every claim is true
+	$(BIN)/python -m devstack demo --target $(TARGET)
 
 run: setup ## Start everything and stay up; prints the addresses and a token
 	$(BIN)/python -m devstack run
@@ -56,6 +72,12 @@ chat: setup ## Talk to it in the terminal (joins a running stack, or starts one)
 
 token: setup ## Print a bearer token (TENANT=..., TOKEN_USER=...)
 	@$(BIN)/python -m devstack token --tenant $(TENANT) --user $(TOKEN_USER)
+
+up: setup ## Build the images and start docker-compose.yml with development secrets (needs a Docker engine)
+	$(BIN)/python -m devstack up
+
+down: setup ## Stop and remove those containers; VOLUMES=--volumes removes their data too
+	$(BIN)/python -m devstack down $(VOLUMES)
 
 check-invariants: setup ## Ask the database of the running stack whether it breaks a promise
 	$(BIN)/python -m devstack memory check-invariants
@@ -76,7 +98,37 @@ metrics: setup ## Write docs/metrics.md anew from the table in the code
 test: setup ## Unit, contract, integration, chaos and e2e tests on the embedded servers
 	$(BIN)/pytest
 
+# One environment per service: its own lock and pytest. Only its sources are on the path, and not the fixtures of
+# tests/conftest.py, which start the whole system. A library is tested where least is installed beside it.
+LIBRARIES := $(CURDIR)/libs/common/src
+LIBRARIES_agent := :$(CURDIR)/libs/model_client/src
+LIBRARIES_curator := $(LIBRARIES_agent)
+UNIT_TESTS_agent := agent agent_catalogue
+UNIT_TESTS_curator := curator model_client
+UNIT_TESTS_gateway := gateway common
+UNIT_TESTS_memory := memory
+UNIT_TESTS_offline_model := offline_model
+
+test-services: $(addprefix test-service-,$(notdir $(IMAGE_FOLDERS))) ## Unit tests, each service with only its own dependencies
+
+test-service-%: folder = $(filter %/$*,$(IMAGE_FOLDERS))
+test-service-%: environment = .local/environments/$*
+test-service-%: setup
+	@$(UV) venv --quiet --allow-existing --python $(BIN)/python $(environment)
+	@$(UV) pip sync --quiet --require-hashes --python $(environment) $(folder)/requirements.lock tests/requirements.lock
+	PYTHONPATH=$(CURDIR)/$(folder)/src:$(LIBRARIES)$(LIBRARIES_$*) \
+	  $(environment)/bin/python -m pytest --quiet --confcutdir=tests/unit $(addprefix tests/unit/,$(UNIT_TESTS_$*))
+
+# Ryuk, which cleans up after testcontainers, is one more image to pull; the tests clean up themselves.
+test-containers: setup ## Integration and e2e tests on PostgreSQL and Valkey containers (needs a Docker engine)
+	TEST_SERVERS=containers TESTCONTAINERS_RYUK_DISABLED=true TESTCONTAINERS_CONNECTION_MODE=docker_host TC_HOST=127.0.0.1 \
+	  $(BIN)/pytest tests/integration tests/e2e
+
+test-compose: setup ## Containers stopped and restarted under load, images, events through nginx (needs a Docker engine)
+	$(BIN)/pytest tests/containers
+
 clean: ## Remove local data, caches and the environment
+	-@test ! -f .local/compose/environment || $(BIN)/python -m devstack down --volumes
 	@test ! -d .local || ! test -x $(BIN)/python || $(BIN)/python -m devstack clean
 	rm -rf .local $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +

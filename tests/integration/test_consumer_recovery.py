@@ -10,6 +10,7 @@ from uuid import UUID
 import pytest
 from faststream.redis import RedisBroker
 from redis.asyncio import Redis
+from tests.support.servers import ValkeyServer, new_valkey
 
 from common.clock import SystemClock
 from common.events import Cause, TurnRequested
@@ -18,7 +19,6 @@ from common.streams.consumer import AnyEvent, EventConsumer, Subscription
 from common.streams.names import AGENT_GROUP, TURN_REQUESTED
 from common.telemetry.metrics import Metrics
 from common.telemetry.table import AGENT
-from devstack.servers.valkey import EmbeddedValkey
 
 
 def requested() -> TurnRequested:
@@ -80,8 +80,8 @@ async def pending(url: str) -> int:
 
 
 @pytest.fixture
-async def own_valkey(tmp_path: Path) -> AsyncIterator[EmbeddedValkey]:
-    server = EmbeddedValkey(tmp_path / "valkey", "secret", tmp_path / "valkey.log")
+async def own_valkey(tmp_path: Path) -> AsyncIterator[ValkeyServer]:
+    server = new_valkey(tmp_path)
     await server.start()
     yield server
     await server.stop()
@@ -107,7 +107,7 @@ async def test_consumes_again_after_flushall(redis_url: str) -> None:
     assert len(seen.turns) == 3
 
 
-async def test_consumes_again_after_the_server_was_killed_and_came_back_empty(own_valkey: EmbeddedValkey) -> None:
+async def test_consumes_again_after_the_server_was_killed_and_came_back_empty(own_valkey: ValkeyServer) -> None:
     seen = Seen()
     async with consuming(own_valkey.url, seen.handle) as consumer:
         await eventually(consumer.ready)
@@ -120,7 +120,7 @@ async def test_consumes_again_after_the_server_was_killed_and_came_back_empty(ow
         await eventually(consumer.ready)
 
 
-async def test_starts_before_its_server(own_valkey: EmbeddedValkey) -> None:
+async def test_starts_before_its_server(own_valkey: ValkeyServer) -> None:
     own_valkey.kill()
     seen, event = Seen(), requested()
     async with consuming(own_valkey.url, seen.handle) as consumer:

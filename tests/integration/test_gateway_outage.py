@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 from tests.support.event_stream import event_stream
+from tests.support.servers import ValkeyServer, new_valkey
 from tests.support.serving import RunningGateway, running_gateway
 from tests.support.waiting import wait_for
 
 from common.memory_api.base import Owner
 from common.memory_api.turns import CurationState, StepView, TurnStatus, TurnView
 from common.streams.progress import ProgressEvent, ProgressWriter
-from devstack.servers.valkey import EmbeddedValkey
 
 ALICE = Owner(tenant_id="shop", user_id="alice")
 ENDED = {"status": TurnStatus.COMPLETED, "reply": "好的。", "curation": CurationState.DONE}
@@ -21,22 +21,22 @@ WHOLE_END = ["turn.snapshot", "turn.completed", "memory.updated"]
 
 
 @pytest.fixture
-async def valkey(tmp_path: Path) -> AsyncIterator[EmbeddedValkey]:
+async def valkey(tmp_path: Path) -> AsyncIterator[ValkeyServer]:
     """One that may be killed."""
-    server = EmbeddedValkey(tmp_path / "valkey", "only-for-tests", tmp_path / "valkey.log")
+    server = new_valkey(tmp_path)
     await server.start()
     yield server
     await server.stop()
 
 
 @pytest.fixture
-async def gateway(valkey: EmbeddedValkey, tmp_path: Path) -> AsyncIterator[RunningGateway]:
+async def gateway(valkey: ValkeyServer, tmp_path: Path) -> AsyncIterator[RunningGateway]:
     async with running_gateway(valkey.url, tmp_path) as running:
         yield running
 
 
 @pytest.fixture
-async def redis(valkey: EmbeddedValkey) -> AsyncIterator[Redis]:
+async def redis(valkey: ValkeyServer) -> AsyncIterator[Redis]:
     async with Redis.from_url(valkey.url) as client:
         yield client
 
@@ -46,18 +46,18 @@ def turn(gateway: RunningGateway) -> TurnView:
     return gateway.memory.add_turn(ALICE, status=TurnStatus.RUNNING, attempt=1)
 
 
-async def kill(valkey: EmbeddedValkey, gateway: RunningGateway) -> None:
+async def kill(valkey: ValkeyServer, gateway: RunningGateway) -> None:
     valkey.kill()
     await wait_for(lambda: not gateway.reader.connected, "the gateway has noticed")
 
 
-async def restart(valkey: EmbeddedValkey, gateway: RunningGateway) -> None:
+async def restart(valkey: ValkeyServer, gateway: RunningGateway) -> None:
     await valkey.start()
     await wait_for(lambda: gateway.reader.connected, "the gateway reads again")
 
 
 async def test_a_turn_that_ends_while_valkey_is_down_is_told(
-    gateway: RunningGateway, valkey: EmbeddedValkey, redis: Redis, turn: TurnView
+    gateway: RunningGateway, valkey: ValkeyServer, redis: Redis, turn: TurnView
 ) -> None:
     await ProgressWriter(redis, turn.turn_id, attempt=1).emit(ProgressEvent.TURN_STARTED, {})
     async with gateway.client(ALICE) as client, event_stream(client, turn.turn_id) as stream:
@@ -68,7 +68,7 @@ async def test_a_turn_that_ends_while_valkey_is_down_is_told(
 
 
 async def test_an_outage_is_looked_into_before_the_silence_is_over(
-    valkey: EmbeddedValkey, redis: Redis, tmp_path: Path
+    valkey: ValkeyServer, redis: Redis, tmp_path: Path
 ) -> None:
     async with running_gateway(valkey.url, tmp_path, silence_seconds=60) as gateway:
         turn = gateway.memory.add_turn(ALICE, status=TurnStatus.RUNNING, attempt=1)
@@ -83,7 +83,7 @@ async def test_an_outage_is_looked_into_before_the_silence_is_over(
 
 
 async def test_a_turn_that_goes_on_after_valkey_was_emptied_is_told(
-    gateway: RunningGateway, valkey: EmbeddedValkey, redis: Redis, turn: TurnView
+    gateway: RunningGateway, valkey: ValkeyServer, redis: Redis, turn: TurnView
 ) -> None:
     writer = ProgressWriter(redis, turn.turn_id, attempt=1)
     await writer.emit(ProgressEvent.TURN_STARTED, {})
@@ -124,7 +124,7 @@ async def test_a_stream_that_is_emptied_under_the_reader_is_told(
 
 
 async def test_a_stream_may_be_opened_while_valkey_is_down(
-    gateway: RunningGateway, valkey: EmbeddedValkey, redis: Redis, turn: TurnView
+    gateway: RunningGateway, valkey: ValkeyServer, redis: Redis, turn: TurnView
 ) -> None:
     async with gateway.client(ALICE) as client:
         async with event_stream(client, turn.turn_id):

@@ -4,14 +4,25 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 from uuid import uuid4
 
 import httpx2
-from tests.support.processes import Processes
 from tests.support.waiting import wait_for
 
 ENDED = ("completed", "failed", "cancelled")
+
+
+class RunningSystem(Protocol):
+    """What a user needs to know of it: processes on this machine, or containers."""
+
+    def client(self, user: str = "u1", tenant: str = "t1") -> httpx2.AsyncClient:
+        """A client with a valid token; the caller closes it."""
+        ...
+
+    async def check_invariants(self, *, settled: bool = True) -> None:
+        """Fails, with the violations, when the database breaks an invariant."""
+        ...
 
 
 @dataclass
@@ -25,7 +36,7 @@ class SseEvent:
 class Conversation:
     """One user with one session."""
 
-    processes: Processes
+    processes: RunningSystem
     user: str
     client: httpx2.AsyncClient
     session_id: str = ""
@@ -138,7 +149,7 @@ class Conversation:
 
 @asynccontextmanager
 async def conversation(
-    processes: Processes, user: str | None = None, tenant: str = "t1"
+    processes: RunningSystem, user: str | None = None, tenant: str = "t1"
 ) -> AsyncIterator[Conversation]:
     """A user nobody else is, with a fresh session."""
     name = user or f"u-{uuid4()}"

@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx2
+from tests.support.servers import new_valkey
 
 from common.crash_points import CrashPoint
 from devstack.commands import run_command
 from devstack.database import DatabaseUrls
 from devstack.model_endpoint import offline_endpoint
 from devstack.secrets import master_key_file, new_secrets
-from devstack.servers.valkey import EmbeddedValkey
 from devstack.services import (
     OFFLINE_MODEL,
     SERVICES,
@@ -59,7 +59,7 @@ class Processes:
         self.directory = directory
         self.secrets = new_secrets()
         self.keys = SigningKeys.in_directory(directory / "keys")
-        self.valkey = EmbeddedValkey(directory / "valkey", self.secrets.valkey_password, directory / "valkey.log")
+        self.valkey = new_valkey(directory, self.secrets.valkey_password)
         self._services = ServiceProcesses(directory / "logs")
         self.connections = Connections(
             database=database,

@@ -11,6 +11,8 @@ from typing import Any
 
 from devstack.chat import chat
 from devstack.children import child_environment
+from devstack.compose.commands import down, up
+from devstack.demo.targets import TARGETS
 from devstack.demo.tell import tell_demo
 from devstack.errors import StackError
 from devstack.local_files import LocalFiles
@@ -34,7 +36,11 @@ def main() -> int:
             case "chat":
                 return _run(chat(settings, screen, options.tenant, options.user))
             case "demo":
-                return _run(tell_demo(settings, screen))
+                return _run(tell_demo(settings, screen, options.target))
+            case "up":
+                return _run(up(settings, screen))
+            case "down":
+                return _run(down(settings, screen, volumes=options.volumes))
             case "token":
                 return _print_token(settings, options.tenant, options.user)
             case "memory":
@@ -50,7 +56,11 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="devstack", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("run", help="start everything and stay up")
-    commands.add_parser("demo", help="tell the story on fresh data; exit code 0 when every claim is true")
+    demo = commands.add_parser("demo", help="tell the story to a new user; exit code 0 when every claim is true")
+    demo.add_argument("--target", choices=sorted(TARGETS), default="local")
+    commands.add_parser("up", help="build the images and start the containers of docker-compose.yml")
+    stop = commands.add_parser("down", help="stop and remove those containers")
+    stop.add_argument("--volumes", action="store_true", help="remove their data too")
     for name, words in (("chat", "talk to it in the terminal"), ("token", "print a bearer token")):
         command = commands.add_parser(name, help=words)
         command.add_argument("--tenant", default=LOCAL_TENANT)

@@ -1,7 +1,5 @@
 """The story: a new user's words become facts, the facts work in another session, and what is deleted stays gone."""
 
-import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from decimal import Decimal
 from typing import Any
@@ -17,6 +15,7 @@ from devstack.gateway_client import GatewayClient
 from devstack.terminal.screen import Screen
 from devstack.terminal.tables import show_facts, show_model_calls
 from devstack.terminal.turn_view import TurnView
+from devstack.waiting import eventually
 
 BACKPACK = "我对坚果过敏，东西都寄德国。想找一个通勤双肩包，500 元以内"
 SNACKS = "推荐几样办公室零食"
@@ -151,12 +150,12 @@ class Story:
 
     async def _resend_everything(self) -> None:
         calls_before = await self._all_calls()
-        events = await recorded_events(self._redis)
+        events = await recorded_events(self._redis, self._sessions.values())
         await resend(self._redis, events)
         self._screen.line(f"重发了 {len(events)} 条旧事件 · {len(events)} old events sent once more")
         check = self._claims.check
         check("有旧事件可重发 · there were events to send", bool(events), events)
-        consumed = await self._eventually(lambda: all_consumed(self._redis))
+        consumed = await eventually(lambda: all_consumed(self._redis), _SETTLE_SECONDS)
         check("都被消费并确认 · all were consumed and acknowledged", consumed)
         calls = await self._all_calls()
         check("没有再问一次模型 · the model was not asked again", calls == calls_before, (calls_before, calls))
@@ -209,11 +208,3 @@ class Story:
     async def _all_calls(self) -> dict[str, list[dict[str, Any]]]:
         """The model calls of every session so far."""
         return {label: await self._client.usage(session) for label, session in self._sessions.items()}
-
-    async def _eventually(self, condition: Callable[[], Awaitable[bool]]) -> bool:
-        give_up_at = time.monotonic() + _SETTLE_SECONDS
-        while not await condition():
-            if time.monotonic() > give_up_at:
-                return False
-            await asyncio.sleep(0.1)
-        return True

@@ -1,0 +1,1 @@
+"""ShoppingX in containers on this machine: docker-compose.yml with development secrets."""
