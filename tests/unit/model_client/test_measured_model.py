@@ -8,7 +8,7 @@ from tests.support.scraping import Scraped, parse
 from common.clock import SystemClock
 from common.telemetry import table
 from common.telemetry.metrics import Metrics
-from model_client.answers import ModelAnswer, ModelEvent, TextDelta
+from model_client.answers import ModelAnswer, ModelEvent, Restarted, TextDelta
 from model_client.errors import ModelError, ModelRefused, ModelStreamBroken, ModelTruncated
 from model_client.measured import MeasuredModel
 from model_client.requests import ModelRequest
@@ -28,8 +28,8 @@ class Scripted:
             yield step
 
 
-def answer(usage: ModelUsage, attempts: int = 1) -> ModelAnswer:
-    return ModelAnswer("{}", "hello", (), "stop", usage, 120, 400, attempts)
+def answer(usage: ModelUsage) -> ModelAnswer:
+    return ModelAnswer("{}", "hello", (), "stop", usage, 120, 400)
 
 
 async def told_of(*steps: ModelEvent | ModelError, leave_after: int = 99) -> Scraped:
@@ -45,7 +45,7 @@ async def told_of(*steps: ModelEvent | ModelError, leave_after: int = 99) -> Scr
 
 
 async def test_an_answer_is_counted_with_what_it_cost() -> None:
-    told = await told_of(TextDelta("hello"), answer(ModelUsage(1_000, 800, 50), attempts=3))
+    told = await told_of(Restarted(False), Restarted(True), TextDelta("hello"), answer(ModelUsage(1_000, 800, 50)))
     assert told.value(table.MODEL_CALLS, kind="main", outcome="answered") == 1
     assert told.value(table.MODEL_RETRIES, kind="main") == 2
     assert told.value(table.MODEL_SECONDS, kind="main") == 1
@@ -67,6 +67,11 @@ async def test_an_answer_counts_though_nobody_asks_for_more() -> None:
     told = await told_of(answer(ModelUsage()), leave_after=1)
     assert told.value(table.MODEL_CALLS, outcome="answered") == 1
     assert told.value(table.MODEL_CALLS) == 1
+
+
+async def test_attempts_are_counted_while_the_call_goes_on() -> None:
+    told = await told_of(Restarted(False), Restarted(False), TextDelta("hel"), leave_after=2)
+    assert told.value(table.MODEL_RETRIES, kind="main") == 2
 
 
 async def test_a_call_that_is_left_before_its_answer_was_cancelled() -> None:

@@ -50,8 +50,6 @@ class ModelAnswer:
     usage: ModelUsage
     time_to_first_token_ms: int | None
     duration_ms: int
-    attempts: int = 1
-    """Which attempt of the call this is the answer of; the two times are that attempt's."""
 
 
 ModelEvent = TextDelta | ArgumentsDelta | Restarted | ModelAnswer

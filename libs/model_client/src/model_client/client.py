@@ -95,7 +95,7 @@ class ModelClient:
         while True:
             attempt += 1
             try:
-                async with aclosing(self._attempt(request, attempt)) as events:
+                async with aclosing(self._attempt(request)) as events:
                     async for event in events:
                         yield event
                 return
@@ -119,7 +119,7 @@ class ModelClient:
         growing = min(_FIRST_PAUSE * 2.0 ** (attempt - 1), _LONGEST_PAUSE)
         return max(growing * (0.5 + self._jitter() / 2), retry_after or 0.0)
 
-    async def _attempt(self, request: ModelRequest, attempt: int) -> AsyncGenerator[ModelEvent]:
+    async def _attempt(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         started_at = self._clock.monotonic()
         folder = AnswerFolder(self._new_call_id, request.taken_call_ids)
         first_token_at: float | None = None
@@ -140,7 +140,6 @@ class ModelClient:
             usage=folded.usage,
             time_to_first_token_ms=None if first_token_at is None else _milliseconds(first_token_at - started_at),
             duration_ms=_milliseconds(self._clock.monotonic() - started_at),
-            attempts=attempt,
         )
 
     async def _chunks(self, request: ModelRequest) -> AsyncGenerator[object]:

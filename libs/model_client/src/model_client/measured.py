@@ -17,7 +17,7 @@ from common.telemetry.table import (
     MODEL_TOKENS,
 )
 from common.telemetry.traces import begin_span, failed
-from model_client.answers import ModelAnswer, ModelEvent
+from model_client.answers import ModelAnswer, ModelEvent, Restarted
 from model_client.errors import ModelError, ModelMisbehaved, ModelRefused
 from model_client.requests import ModelRequest
 from model_client.usage import ModelUsage
@@ -43,12 +43,15 @@ class MeasuredModel:
 
     async def stream(self, request: ModelRequest, *, give_up_at: float | None = None) -> AsyncGenerator[ModelEvent]:
         """As the model streams."""
-        outcome, started_at = "cancelled", self._clock.monotonic()
+        outcome, started_at, attempts = "cancelled", self._clock.monotonic(), 1
         calling = begin_span(f"model {self._kind}", SpanKind.CLIENT, model=request.model)
         try:
             async with aclosing(self._model.stream(request, give_up_at=give_up_at)) as events:
                 async for event in events:
-                    if isinstance(event, ModelAnswer):
+                    if isinstance(event, Restarted):
+                        attempts += 1
+                        self._retries.labels(self._kind).inc()
+                    elif isinstance(event, ModelAnswer):
                         # Before it is handed out: whoever has the answer may ask for nothing more.
                         outcome = "answered"
                         self._count_answer(event, self._clock.monotonic() - started_at)
@@ -59,12 +62,12 @@ class MeasuredModel:
             failed(calling, type(error).__name__)
             raise
         finally:
+            calling.set_attribute("shoppingx.attempts", attempts)
             self._calls.labels(self._kind, outcome).inc()
             calling.end()
 
     def _count_answer(self, answer: ModelAnswer, seconds: float) -> None:
         self._seconds.labels(self._kind).observe(seconds)
-        self._retries.labels(self._kind).inc(answer.attempts - 1)
         if answer.time_to_first_token_ms is not None:
             self._first_token.labels(self._kind).observe(answer.time_to_first_token_ms / 1_000)
         self._count_tokens(answer.usage)
@@ -97,7 +100,6 @@ def _cost(answer: ModelAnswer) -> dict[str, int]:
         "cached_tokens": usage.cached_tokens,
         "completion_tokens": usage.completion_tokens,
         "time_to_first_token_ms": answer.time_to_first_token_ms,
-        "attempts": answer.attempts,
         "tool_calls": len(answer.tool_calls),
     }
     return {f"shoppingx.{name}": number for name, number in numbers.items() if number is not None}

@@ -60,7 +60,7 @@ def _follower(found: _Components) -> TurnFollower:
     return found.follower
 
 
-def _metrics(found: _Components) -> Metrics:
+async def _metrics(found: _Components) -> Metrics:
     return found.metrics
 
 

@@ -118,7 +118,10 @@ MODEL_CALLS = _counter(
     ("kind", "outcome"),
 )
 MODEL_RETRIES = _counter(
-    "model_retries", "Attempts after the first one, of model calls that were answered", (AGENT, CURATOR), ("kind",)
+    "model_retries",
+    "Attempts of a model call after its first, as they begin: what a provider's outage shows first",
+    (AGENT, CURATOR),
+    ("kind",),
 )
 MODEL_SECONDS = _histogram(
     "model_call_duration_seconds", "Model calls that were answered, retries included", (AGENT, CURATOR), ("kind",),
