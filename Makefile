@@ -22,7 +22,7 @@ TOKEN_USER := me
 # Where the demo is told: `local` starts everything for it, `compose` uses the containers of `make up`.
 TARGET := local
 
-.PHONY: help setup lock lock-parts demo run chat token up down check-invariants check format metrics clean \
+.PHONY: help setup lock lock-parts demo run chat token up down check-invariants check format contracts metrics clean \
   test test-services test-containers test-compose
 
 help: ## Show this list
@@ -94,6 +94,12 @@ format: setup ## Format the code and sort imports
 
 metrics: setup ## Write docs/metrics.md anew from the table in the code
 	$(BIN)/python -m common.telemetry >docs/metrics.md
+
+contracts: setup ## Write docs/api anew, and a golden file for every event whose shape has changed
+	$(BIN)/python -m gateway openapi >docs/api/gateway.openapi.json
+	$(BIN)/python -m memory openapi >docs/api/memory.openapi.json
+	$(BIN)/python -m common.streams >docs/api/events.asyncapi.json
+	$(BIN)/python -m tests.support.released_shapes
 
 test: setup ## Unit, contract, integration, chaos and e2e tests on the embedded servers
 	$(BIN)/pytest

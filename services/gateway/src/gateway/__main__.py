@@ -1,6 +1,7 @@
-"""`python -m gateway serve`: run the gateway with settings from the environment."""
+"""`python -m gateway serve`: run the gateway with settings from the environment; `openapi` prints the API."""
 
 import argparse
+import json
 import sys
 
 from common.logs import configure_logs, get_logger
@@ -8,7 +9,7 @@ from common.process.run import run_process
 from common.process.web_server import serve_until_stopped
 from common.telemetry.metrics import Metrics
 from common.telemetry.table import GATEWAY
-from gateway.app import create_app
+from gateway.app import create_app, gateway_openapi
 from gateway.server import GatewayServer, listening_socket
 from gateway.settings import GatewaySettings
 
@@ -17,8 +18,12 @@ _log = get_logger("gateway")
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m gateway", description="The public edge of ShoppingX")
-    parser.add_subparsers(dest="command", required=True).add_parser("serve", help="serve HTTP")
-    parser.parse_args()
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("serve", help="serve HTTP")
+    commands.add_parser("openapi", help="print the description of the public API")
+    if parser.parse_args().command == "openapi":
+        print(json.dumps(gateway_openapi(), indent=2, ensure_ascii=False))
+        return 0
     return serve(GatewaySettings())
 
 

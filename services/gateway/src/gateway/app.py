@@ -2,8 +2,9 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from typing import Any
 
 from fastapi import FastAPI
 from faststream.redis import RedisBroker
@@ -80,14 +81,7 @@ def create_app(
             readiness.note_reading(await running.enter_async_context(_task(reader)))
             yield
 
-    app = FastAPI(
-        title="ShoppingX",
-        version="1",
-        description=DESCRIPTION,
-        lifespan=lifespan,
-        redirect_slashes=False,
-        telemetry=NO_FASTAPI_TELEMETRY,
-    )
+    app = _app_with_routes(lifespan)
     app.state.components = Components(
         settings=settings,
         clock=clock,
@@ -99,6 +93,23 @@ def create_app(
         metrics=metrics,
     )
     _install_edge(app, settings, metrics)
+    return app
+
+
+def gateway_openapi() -> dict[str, Any]:
+    """The description of the public API; needs no settings and connects to nothing."""
+    return _app_with_routes(lifespan=None).openapi()
+
+
+def _app_with_routes(lifespan: Callable[[FastAPI], AbstractAsyncContextManager[None]] | None) -> FastAPI:
+    app = FastAPI(
+        title="ShoppingX",
+        version="1",
+        description=DESCRIPTION,
+        lifespan=lifespan,
+        redirect_slashes=False,
+        telemetry=NO_FASTAPI_TELEMETRY,
+    )
     for router in _API_ROUTERS:
         app.include_router(router, responses=EVERYWHERE)
     app.include_router(health)

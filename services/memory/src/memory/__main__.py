@@ -21,6 +21,7 @@ from memory.database.migrate import migrate
 from memory.database.transactions import Database
 from memory.dispatch.invariants import check_invariants
 from memory.dispatch.operating import discard_work, list_work, redrive_work, show_work
+from memory.openapi import memory_openapi
 from memory.policy import Policy
 from memory.settings import MemorySettings, MigrationSettings
 
@@ -36,6 +37,9 @@ def main() -> int:
         asyncio.run(migrate(MigrationSettings()))
         print("memory: the database is at the current schema")
         return 0
+    if arguments.command == "openapi":
+        print(json.dumps(memory_openapi(), indent=2, ensure_ascii=False))
+        return 0
     if arguments.command == "check-invariants":
         return asyncio.run(_with_database(lambda database: _check(database, arguments.settled)))
     return asyncio.run(_with_database(lambda database: _work(database, arguments)))
@@ -46,6 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("serve", help="serve the internal API and sweep")
     commands.add_parser("migrate", help="make the roles and bring the schema up to date")
+    commands.add_parser("openapi", help="print the description of the internal API")
     check = commands.add_parser("check-invariants", help="count the rows that break a promise; exit 1 if any")
     check.add_argument("--settled", action="store_true", help="also require that no work is open")
     work = commands.add_parser("work", help="list, show, drive again or discard work records")

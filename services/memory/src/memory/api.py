@@ -109,9 +109,6 @@ class InternalApi:
                 methods=["POST"],
                 name=operation.path,
                 response_model=None,
-                openapi_extra={
-                    "requestBody": {"content": {"application/json": {"schema": operation.request.model_json_schema()}}}
-                },
             )
         return router
 

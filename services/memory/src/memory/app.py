@@ -29,6 +29,7 @@ from memory.dispatch.sweeper import Sweeper
 from memory.encryption.key_store import PostgresKeyStore, read_master_key
 from memory.health import MemoryHealth
 from memory.measurements import MemoryMetrics
+from memory.openapi import memory_openapi
 from memory.policy import Policy
 from memory.settings import MemorySettings
 
@@ -95,6 +96,7 @@ def build(settings: MemorySettings, clock: Clock | None = None, metrics: Metrics
         redoc_url=None,
         telemetry=NO_FASTAPI_TELEMETRY,
     )
+    app.openapi = memory_openapi  # type: ignore[method-assign]
     install_problem_handlers(app)
     app.add_middleware(CutOffAnswer)
     app.add_middleware(BodyLimit, limit=_BODY_LIMIT)
