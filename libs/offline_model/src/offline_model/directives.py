@@ -31,16 +31,21 @@ class DirectiveName(StrEnum):
     # Plays: the answer itself is given.
     SAVE = "save"
     TEXT = "text"
+    CALL = "call"
     LOOP = "loop"
     ECHO_CONTEXT = "echo_context"
+    # Neither: names the requests of a turn in the log, so that a benchmark can tell what the model's part took.
+    MARK = "mark"
 
     @property
     def is_fault(self) -> bool:
         return self not in (
             DirectiveName.SAVE,
             DirectiveName.TEXT,
+            DirectiveName.CALL,
             DirectiveName.LOOP,
             DirectiveName.ECHO_CONTEXT,
+            DirectiveName.MARK,
         )
 
 

@@ -1,7 +1,8 @@
 """POST /v1/chat/completions."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+import re
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Executor
 from dataclasses import replace
 
@@ -16,11 +17,15 @@ from offline_model.chat.answer import Answer, answer_of, spoilt
 from offline_model.chat.requests import ChatRequest, check_tool_results
 from offline_model.chat.usage import Usage, UsageMeter
 from offline_model.chat.wire import STREAM_END, chunks, completion, server_sent_event
+from offline_model.directives import DirectiveName
 from offline_model.errors import requested_status
 from offline_model.misbehaviour import Misbehaviour, SeenRequests, misbehaviour_of
 from offline_model.playing.casting import Part, part_in
 
 _log = get_logger(__name__)
+
+_MARK = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""A mark is for the log, so it cannot hold words."""
 
 
 class ChatEndpoint:
@@ -33,6 +38,7 @@ class ChatEndpoint:
         self._seen = SeenRequests()
 
     async def __call__(self, request: Request) -> Response:
+        began_at = self._clock.monotonic()
         body = await read_body(request)
         chat = parsed(ChatRequest, body)
         check_tool_results(chat.messages)
@@ -44,8 +50,12 @@ class ChatEndpoint:
             raise requested_status(misbehaviour.status)
         loop = asyncio.get_running_loop()
         answer, usage = await loop.run_in_executor(self._worker, self._answered, chat, body, part, misbehaviour)
-        _log_answer(part, answer, usage)
-        return self._response(chat, answer, usage, misbehaviour)
+
+
+        def sent() -> None:
+            _log_answer(part, answer, usage, self._clock.monotonic() - began_at)
+
+        return self._response(chat, answer, usage, misbehaviour, sent)
 
     def _misbehaviour(self, part: Part, body: Body) -> Misbehaviour:
         misbehaviour = misbehaviour_of(part.directives, self._seen.count(body.digest))
@@ -56,16 +66,20 @@ class ChatEndpoint:
         answer = spoilt(answer_of(part.play(), chat.model, body.digest), misbehaviour)
         return answer, self._meter.measure(chat, body.data.get("tools") or [], answer)
 
-    def _response(self, chat: ChatRequest, answer: Answer, usage: Usage, misbehaviour: Misbehaviour) -> Response:
+    def _response(
+        self, chat: ChatRequest, answer: Answer, usage: Usage, misbehaviour: Misbehaviour, sent: Callable[[], None]
+    ) -> Response:
         pause = max(self._delay, misbehaviour.pause_seconds)
         if chat.stream:
             reported = usage if chat.wants_usage else None
             events = [server_sent_event(chunk) for chunk in chunks(answer, reported, misbehaviour)]
-            return _Stream(self._paced([*events, STREAM_END], pause, misbehaviour.cut), misbehaviour.cut)
+            return _Stream(self._paced([*events, STREAM_END], pause, misbehaviour.cut), misbehaviour.cut, sent)
         whole = JSONResponse(completion(answer, usage, misbehaviour))
         if not (misbehaviour.cut or pause):
+            sent()
             return whole
-        return _Stream(self._paced([bytes(whole.body)], pause, misbehaviour.cut), misbehaviour.cut, "application/json")
+        pieces = self._paced([bytes(whole.body)], pause, misbehaviour.cut)
+        return _Stream(pieces, misbehaviour.cut, sent, "application/json")
 
     async def _paced(self, pieces: list[bytes], pause: float, cut: bool) -> AsyncIterator[bytes]:
         for piece in _first_half(pieces) if cut else pieces:
@@ -77,9 +91,16 @@ class ChatEndpoint:
 class _Stream(StreamingResponse):
     """A stream that may be cut: the connection is closed without the end of the body, as when a server dies."""
 
-    def __init__(self, pieces: AsyncIterator[bytes], cut: bool, media_type: str = "text/event-stream") -> None:
+    def __init__(
+        self,
+        pieces: AsyncIterator[bytes],
+        cut: bool,
+        sent: Callable[[], None],
+        media_type: str = "text/event-stream",
+    ) -> None:
         super().__init__(pieces, media_type=media_type, headers={"Cache-Control": "no-cache"})
         self._cut = cut
+        self._sent = sent
 
     async def stream_response(self, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
@@ -87,6 +108,7 @@ class _Stream(StreamingResponse):
             await send({"type": "http.response.body", "body": piece, "more_body": True})
         if not self._cut:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
+        self._sent()
 
 
 def _first_half(pieces: list[bytes]) -> Iterator[bytes]:
@@ -104,7 +126,8 @@ async def _hang(request: Request) -> Response:
     return Response(status_code=499)
 
 
-def _log_answer(part: Part, answer: Answer, usage: Usage) -> None:
+def _log_answer(part: Part, answer: Answer, usage: Usage, seconds: float) -> None:
+    marks = [each.argument for each in part.directives if each.name is DirectiveName.MARK]
     _log.info(
         "chat.answered",
         part=part.name,
@@ -115,4 +138,6 @@ def _log_answer(part: Part, answer: Answer, usage: Usage) -> None:
         prompt_tokens=usage.prompt_tokens,
         cached_tokens=usage.cached_tokens,
         completion_tokens=usage.completion_tokens,
+        duration_ms=round(seconds * 1_000, 2),
+        mark=marks[0] if marks and _MARK.fullmatch(marks[0]) else None,
     )

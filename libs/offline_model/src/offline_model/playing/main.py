@@ -27,6 +27,10 @@ def _as_directed(scene: Scene, wishes: Wishes) -> Play | None:
     saves = [_directed_save(argument) for argument in scene.directed(DirectiveName.SAVE)]
     if saves and not scene.results_of("save_memory"):
         return Play(calls=tuple(saves))
+    directed = [_directed_call(argument) for argument in scene.directed(DirectiveName.CALL)]
+    to_make = [each for each in directed if not scene.results_of(each.name)]
+    if to_make:
+        return Play(calls=(to_make[0],))
     for text in scene.directed(DirectiveName.TEXT):
         return Play(text)
     if scene.directed(DirectiveName.ECHO_CONTEXT):
@@ -40,6 +44,12 @@ def _as_directed(scene: Scene, wishes: Wishes) -> Play | None:
 def _directed_save(argument: str) -> PlayedCall:
     key, value, category, *_ = [*argument.split("|"), "", ""]
     return call("save_memory", key=key, value=value, category=category or "preference")
+
+
+def _directed_call(argument: str) -> PlayedCall:
+    """`TOOL|ARGUMENTS`, the arguments as JSON."""
+    name, _, arguments = argument.partition("|")
+    return PlayedCall(name, arguments or "{}")
 
 
 def _search(scene: Scene, wishes: Wishes) -> Play | None:

@@ -1,0 +1,82 @@
+"""A small HTTP/1.1 client for load: the generator shares the machine with what it measures, so it must cost little.
+
+It speaks only what the gateway speaks: JSON with a content length, and event streams in chunks.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    body: Any
+
+
+@dataclass(frozen=True)
+class StreamEvent:
+    name: str
+    data: dict[str, Any]
+
+
+class Connection:
+    """One kept-alive connection; one request at a time."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._host, self._port = host, port
+        self._reader: asyncio.StreamReader | None = None
+        self._writer: asyncio.StreamWriter | None = None
+
+    async def ask(self, method: str, path: str, headers: Mapping[str, str], body: Any = None) -> Answer:
+        reader, status, answered = await self._send(method, path, headers, body)
+        content = await reader.readexactly(int(answered.get("content-length", "0")))
+        return Answer(status, json.loads(content) if content else None)
+
+    async def events(self, path: str, headers: Mapping[str, str]) -> AsyncIterator[StreamEvent]:
+        """The events until the server ends the stream."""
+        reader, status, _ = await self._send("GET", path, headers, None)
+        if status != 200:
+            raise ConnectionError(f"{path} answered {status}")
+        text = b""
+        while size := int((await reader.readline()).strip() or b"0", 16):
+            text += await reader.readexactly(size)
+            await reader.readexactly(2)
+            *whole, text = text.split(b"\n\n")
+            for block in whole:
+                if event := _event(block):
+                    yield event
+        await reader.readline()
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+        self._reader = self._writer = None
+
+    async def _send(
+        self, method: str, path: str, headers: Mapping[str, str], body: Any
+    ) -> tuple[asyncio.StreamReader, int, dict[str, str]]:
+        if self._reader is None or self._writer is None:
+            self._reader, self._writer = await asyncio.open_connection(self._host, self._port)
+        content = b"" if body is None else json.dumps(body).encode()
+        sent = {"Host": f"{self._host}:{self._port}", "Content-Length": str(len(content)), **headers}
+        if body is not None:
+            sent["Content-Type"] = "application/json"
+        head = f"{method} {path} HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in sent.items())
+        self._writer.write(f"{head}\r\n".encode() + content)
+        status_line, *lines = (await self._reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+        answered = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines if line)}
+        return self._reader, int(status_line.split(" ")[1]), answered
+
+
+def _event(block: bytes) -> StreamEvent | None:
+    name, data = "", []
+    for line in block.decode().split("\n"):
+        field, _, value = line.partition(":")
+        if field == "event":
+            name = value.removeprefix(" ")
+        elif field == "data":
+            data.append(value.removeprefix(" "))
+    return StreamEvent(name, json.loads("\n".join(data))) if name and data else None
