@@ -1,5 +1,6 @@
 """Text that may enter the system: what PostgreSQL, JSON and a terminal can all carry."""
 
+import re
 import unicodedata
 from typing import Annotated
 
@@ -9,10 +10,13 @@ USER_TEXT_MAX = 8_000
 """Longest user message, in characters."""
 
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
 def _storable(text: str) -> str:
     if "\x00" in text:
         raise ValueError("must not contain NUL")
-    if any(0xD800 <= ord(character) <= 0xDFFF for character in text):
+    if _SURROGATE.search(text):
         raise ValueError("must be well-formed Unicode (no lone surrogates)")
     return text
 
