@@ -123,7 +123,7 @@ async def test_fifty_users_at_once_see_nothing_of_each_other(
         async def live(user: str, canary: str) -> None:
             async with conversation(processes, user, tenant=f"t{int(user[1:]) % 5}") as talking:
                 turn_id = await talking.say(f"你好，我的代号是 {canary} [[offline:text=收到 {canary}]]")
-                view = await talking.ended(turn_id, timeout=120, every=1.0)
+                view = await talking.followed(turn_id)
                 assert view["status"] == "completed"
                 put = await talking.client.put(
                     f"/api/preferences/{user}/code_name", json={"value": canary, "category": "context"}
@@ -167,8 +167,11 @@ async def _no_foreign_row(database: DatabaseUrls, seen: dict[str, dict[str, obje
 
 
 async def _no_foreign_id(processes: Processes, seen: dict[str, dict[str, object]]) -> None:
-    """Through every route that takes an id: somebody else's id is as if it did not exist."""
-    users = list(seen)
+    """Through every route that takes an id: somebody else's id is as if it did not exist.
+
+    A dozen pairs of users, within a tenant and across tenants.
+    """
+    users = list(seen)[::4]
     for user, other in itertools.pairwise(users):
         theirs = seen[other]
         async with processes.client(user, str(seen[user]["tenant"])) as client:

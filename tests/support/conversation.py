@@ -1,8 +1,8 @@
 """A user of the public API, as tests play one: posts turns, waits for their end, reads facts and events."""
 
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 from uuid import uuid4
@@ -11,6 +11,7 @@ import httpx2
 from tests.support.waiting import wait_for
 
 ENDED = ("completed", "failed", "cancelled")
+ENDING_EVENTS = tuple(f"turn.{status}" for status in ENDED)
 
 
 class RunningSystem(Protocol):
@@ -101,6 +102,15 @@ class Conversation:
         await wait_for(has_ended, f"turn {turn_id} has ended", timeout=timeout, every=every)
         return view
 
+    async def followed(self, turn_id: str) -> dict[str, Any]:
+        """Wait for the turn's end by its events, as a page does: many users who poll keep a small machine busy."""
+        events = self.events(turn_id)
+        async with aclosing(events):
+            async for event in events:
+                if event.name in ENDING_EVENTS:
+                    return await self.turn(turn_id)
+        raise AssertionError(f"the stream of turn {turn_id} closed before its end")
+
     async def curated(self, turn_id: str, timeout: float = 40.0) -> dict[str, Any]:
         """Wait until the turn has ended and its curation too."""
         view = await self.ended(turn_id, timeout)
@@ -127,7 +137,7 @@ class Conversation:
         calls: list[dict[str, Any]] = answer.json()["calls"]
         return calls
 
-    async def events(self, turn_id: str, after: str | None = None) -> AsyncIterator[SseEvent]:
+    async def events(self, turn_id: str, after: str | None = None) -> AsyncGenerator[SseEvent]:
         """The turn's events until the stream closes."""
         headers = {"Last-Event-ID": after} if after else {}
         async with self.client.stream("GET", f"/api/turns/{turn_id}/events", headers=headers) as answer:
