@@ -19,7 +19,7 @@ async def test_every_event_that_is_written_has_its_promised_shape(processes: Pro
             *await _told(user, "记住我不要塑料的东西，找一个水杯"),
             *await _told(user, "我对坚果过敏，找一个水杯 [[offline:http=400]]"),
             *await _told_of_a_cancelled_turn(user),
-            *await _told_after_the_stream_is_gone(user),
+            *await _told_after_the_stream_is_gone(user, processes.redis_url),
         ]
     for event in seen:
         model = PROGRESS_DATA[ProgressEvent(event.name)]
@@ -43,10 +43,10 @@ async def _told_of_a_cancelled_turn(user: Conversation) -> list[SseEvent]:
     return [event async for event in user.events(turn_id)]
 
 
-async def _told_after_the_stream_is_gone(user: Conversation) -> list[SseEvent]:
+async def _told_after_the_stream_is_gone(user: Conversation, redis_url: str) -> list[SseEvent]:
     """The gateway then makes the events from what memory knows."""
     turn_id = user.turns[0]
     await user.curated(turn_id)
-    async with Redis.from_url(user.processes.redis_url) as redis:
+    async with Redis.from_url(redis_url) as redis:
         await redis.delete(progress_stream(UUID(turn_id)))
     return [event async for event in user.events(turn_id)]

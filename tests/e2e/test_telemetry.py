@@ -106,7 +106,7 @@ async def test_one_turn_is_one_trace_over_all_services(observed: Observed) -> No
 
 async def test_what_the_sweeper_wakes_has_a_trace_from_the_sweeper_on(observed: Observed) -> None:
     async with conversation(observed.processes) as user:
-        turn_id = await accepted_and_not_told(user)
+        turn_id = await accepted_and_not_told(observed.processes, user)
         await user.curated(turn_id)
     working = await arrived(observed.collector, turn_id, "agent", f"{TURN_REQUESTED} process")
     assert working.attributes["shoppingx.cause"] == "sweep"
@@ -115,10 +115,10 @@ async def test_what_the_sweeper_wakes_has_a_trace_from_the_sweeper_on(observed: 
     assert first.attributes["shoppingx.turn_id"] == turn_id
 
 
-async def accepted_and_not_told(user: Conversation) -> str:
+async def accepted_and_not_told(processes: Processes, user: Conversation) -> str:
     """As if the gateway had died between the two."""
-    token = SecretStr(user.processes.secrets.gateway_token)
-    memory = MemoryClient(user.processes.url("memory"), token, SystemClock())
+    token = SecretStr(processes.secrets.gateway_token)
+    memory = MemoryClient(processes.url("memory"), token, SystemClock())
     try:
         answer = await memory.call(
             op.ACCEPT_TURN,

@@ -51,7 +51,6 @@ class ChatEndpoint:
         loop = asyncio.get_running_loop()
         answer, usage = await loop.run_in_executor(self._worker, self._answered, chat, body, part, misbehaviour)
 
-
         def sent() -> None:
             _log_answer(part, answer, usage, self._clock.monotonic() - began_at)
 
