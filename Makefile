@@ -22,7 +22,7 @@ TOKEN_USER := me
 # Where the demo is told: `local` starts everything for it, `compose` uses the containers of `make up`.
 TARGET := local
 
-.PHONY: help setup lock lock-parts demo run chat token up down check-invariants check format contracts metrics clean \
+.PHONY: help setup lock lock-parts demo run chat token up down check-invariants check format contracts metrics bench-overhead clean \
   test test-services test-containers test-compose
 
 help: ## Show this list
@@ -85,7 +85,7 @@ check-invariants: setup ## Ask the database of the running stack whether it brea
 check: setup ## Lint, format, types, and the borders between the packages
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
-	$(BIN)/mypy $(addsuffix /src,$(PACKAGE_DIRECTORIES)) tests
+	$(BIN)/mypy $(addsuffix /src,$(PACKAGE_DIRECTORIES)) tests bench
 	$(BIN)/lint-imports
 
 format: setup ## Format the code and sort imports
@@ -132,6 +132,9 @@ test-containers: setup ## Integration and e2e tests on PostgreSQL and Valkey con
 
 test-compose: setup ## Containers stopped and restarted under load, images, events through nginx (needs a Docker engine)
 	$(BIN)/pytest tests/containers
+
+bench-overhead: setup ## Measure what ShoppingX itself adds to a turn, on a quiet machine; JSON on the last line
+	$(BIN)/python -m bench.overhead
 
 clean: ## Remove local data, caches and the environment
 	-@test ! -f .local/compose/environment || $(BIN)/python -m devstack down --volumes

@@ -58,17 +58,30 @@ class Connection:
     async def _send(
         self, method: str, path: str, headers: Mapping[str, str], body: Any
     ) -> tuple[asyncio.StreamReader, int, dict[str, str]]:
-        if self._reader is None or self._writer is None:
-            self._reader, self._writer = await asyncio.open_connection(self._host, self._port)
         content = b"" if body is None else json.dumps(body).encode()
         sent = {"Host": f"{self._host}:{self._port}", "Content-Length": str(len(content)), **headers}
         if body is not None:
             sent["Content-Type"] = "application/json"
         head = f"{method} {path} HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in sent.items())
-        self._writer.write(f"{head}\r\n".encode() + content)
-        status_line, *lines = (await self._reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+        reader, text = await self._exchange(f"{head}\r\n".encode() + content)
+        status_line, *lines = text.decode().split("\r\n")
         answered = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines if line)}
-        return self._reader, int(status_line.split(" ")[1]), answered
+        return reader, int(status_line.split(" ")[1]), answered
+
+    async def _exchange(self, message: bytes) -> tuple[asyncio.StreamReader, bytes]:
+        """Send, and read the head of the answer. The server closes connections that were idle for some seconds."""
+        reused = self._writer is not None
+        if self._reader is None or self._writer is None or self._reader.at_eof():
+            self._reader, self._writer = await asyncio.open_connection(self._host, self._port)
+            reused = False
+        self._writer.write(message)
+        try:
+            return self._reader, await self._reader.readuntil(b"\r\n\r\n")
+        except (asyncio.IncompleteReadError, ConnectionError):
+            self.close()
+            if not reused:
+                raise
+        return await self._exchange(message)
 
 
 def _event(block: bytes) -> StreamEvent | None:

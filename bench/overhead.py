@@ -1,21 +1,22 @@
 """What ShoppingX itself adds to a turn: `make bench-overhead`. The last line of the output is JSON.
 
-The system runs on this machine with default settings: one process of each service, PostgreSQL (durable), Valkey, and the
-offline model without any delay. A turn is three calls of the main model (recall, search, summary) and one search; its
-curation adds a fourth call and one fact. Every query is another one, so no cache of vectors helps.
+The system runs on this machine with default settings: one process of each service, PostgreSQL (durable), Valkey, and
+the offline model without any delay. A turn is three calls of the main model (recall, search, summary) and one search;
+its curation adds a fourth call and one fact. Every query is another one, so no cache of vectors helps.
 
 - **turn**: from the moment it was due to be posted until `turn.completed` is read from the event stream.
-- **model time**: from a request's arrival at the model endpoint to the last byte of the answer, over the turn's main calls,
-  as the endpoint measures it. Embedding the query is not in it: that counts as ours.
+- **model time**: from a request's arrival at the model endpoint to the last byte of the answer, over the turn's main
+  calls, as the endpoint measures it. Embedding the query is not in it: that counts as ours.
 - **overhead**: turn minus model time.
 - **u1**: one user, one turn at a time, each after the curation of the one before.
 - **turns_per_s**: completions per second while more turns arrive than can be served.
 - **half_load**: turns arrive at random (Poisson) at half of that rate, whether or not earlier ones were answered.
-- **turn_to_fact_ms**: from the commit that ended a turn to the commit of the fact from it, as PostgreSQL noted them, at u1.
-- **ryw_wait_ms**: what reading facts takes for a turn posted at the very moment the turn before was answered, minus what it
-  takes when nothing is under way.
-- **cpu_ms_per_turn**: CPU time of each process per turn at half load, its curation and the event stream included; `load` is the
-  generator.
+- **retrieval_ms**: what a search takes at u1, minus `embedding_ms`, which is what the endpoint took for its vector.
+- **turn_to_fact_ms**: from the commit that ended a turn to the commit of its fact, as PostgreSQL noted them, at u1.
+- **ryw_wait_ms**: what reading facts takes for a turn posted at the very moment the turn before was answered, minus
+  what it takes when nothing is under way.
+- **cpu_ms_per_turn**: CPU time of each process per turn at half load, its curation and the event stream included;
+  `load` is the generator.
 """
 
 import argparse
@@ -42,51 +43,17 @@ from common.memory_api.facts import ReadFacts
 from common.memory_api.operations import READ_FACTS
 
 TENANT = "bench"
+DIRECTORY = Path(".local").absolute()
 
-_KINDS = [
-    "红色",
-    "蓝色",
-    "黑色",
-    "白色",
-    "轻便",
-    "防水",
-    "大号",
-    "小号",
-    "便宜",
-    "高档",
-    "复古",
-    "简约",
-    "儿童",
-    "男士",
-    "女士",
-    "户外",
-    "旅行",
-    "商务",
-    "运动",
-    "送礼",
-]
-_THINGS = [
-    "双肩包",
-    "雨伞",
-    "水杯",
-    "耳机",
-    "键盘",
-    "台灯",
-    "围巾",
-    "手表",
-    "帐篷",
-    "茶具",
-    "毛巾",
-    "钱包",
-    "行李箱",
-    "充电宝",
-    "零食",
-    "笔记本",
-    "香薰",
-    "枕头",
-    "拖鞋",
-    "咖啡",
-]
+_COLOURS = ("红色", "蓝色", "黑色", "白色", "绿色", "灰色", "米色", "紫色", "粉色", "黄色")
+_KINDS = (
+    *("轻便", "防水", "大号", "小号", "便宜", "高档", "复古", "简约", "儿童", "男士"),
+    *("女士", "户外", "旅行", "商务", "运动", "送礼", "耐用", "可爱", "便携", "家用"),
+)
+_THINGS = (
+    *("双肩包", "雨伞", "水杯", "耳机", "键盘", "台灯", "围巾", "手表", "帐篷", "茶具"),
+    *("毛巾", "钱包", "行李箱", "充电宝", "零食", "笔记本", "香薰", "枕头", "拖鞋", "咖啡"),
+)
 _LETTERS = "abcdefghij"
 
 AIMS = {
@@ -106,9 +73,9 @@ class Texts:
 
     def __call__(self, mark: str) -> str:
         self._number += 1
-        kind = _KINDS[self._number % len(_KINDS)]
-        thing = _THINGS[self._number // len(_KINDS) % len(_THINGS)]
-        wish = "通勤双肩包" if self._repeat else f"{kind}{thing}"
+        rest, thing = divmod(self._number, len(_THINGS))
+        rest, kind = divmod(rest, len(_KINDS))
+        wish = "通勤双肩包" if self._repeat else f"{_COLOURS[rest % len(_COLOURS)]}{_KINDS[kind]}{_THINGS[thing]}"
         name = "".join(_LETTERS[int(digit)] for digit in str(self._number))
         return (
             f"想找一个{wish}，500 元以内 [[offline:mark={mark}]]"
@@ -178,13 +145,15 @@ class Bench:
 
 async def measure(options: argparse.Namespace) -> dict[str, Any]:
     texts = Texts(repeat_queries=options.repeat_queries)
-    async with running_system(Path(".local")) as system:
+    async with running_system(DIRECTORY) as system:
         bench = Bench(system, texts)
         crowd = Crowd(lambda number: bench.shopper(f"crowd-{number}"))
         _say("warm-up")
         await bench.one_at_a_time("warm", 8)
         _say(f"u1: {options.turns} turns, one at a time")
+        embedded_before = len(system.embedding_ms())
         single, to_fact = await bench.one_at_a_time("single", options.turns)
+        embedding = system.embedding_ms()[embedded_before:]
         waits = await bench.read_your_writes(options.rounds)
         result: dict[str, Any] = {"turn_ms": {}, "model_ms": {}, "overhead_ms": {}}
         if options.seconds:
@@ -206,7 +175,9 @@ async def measure(options: argparse.Namespace) -> dict[str, Any]:
         crowd.close()
         _must_all_be_answered(single)
         _add_times(result, "u1", single, system.model_ms())
-        result["retrieval_ms"] = _spread([ms for record in single for ms in record.search_ms])
+        result["embedding_ms"] = _spread(embedding)
+        searches = [ms for record in single for ms in record.search_ms]
+        result["retrieval_ms"] = _spread([ms - taken for ms, taken in zip(searches, embedding, strict=True)])
         result["turn_to_fact_ms"] = _spread(to_fact)
         result["ryw_wait_ms"] = _spread(waits)
         result["peak_rss_mb"] = _rounded(peak_rss_of(system.processes))

@@ -18,6 +18,7 @@ from devstack.services import OFFLINE_MODEL, SERVICES
 from devstack.settings import DevstackSettings
 from devstack.stack import Stack
 
+_EMBEDDED = re.compile(r"event=embeddings\.answered .*\bduration_ms=([\d.]+)")
 _ANSWERED = re.compile(r"event=chat\.answered .*\bpart=main\b.*\bduration_ms=([\d.]+) mark=(\w+)")
 
 
@@ -48,6 +49,11 @@ class System:
                 spent[found[2]] += float(found[1])
         return spent
 
+    def embedding_ms(self) -> list[float]:
+        """What the endpoint took for each request for vectors so far, in milliseconds."""
+        log = self.files.logs / f"{OFFLINE_MODEL}.log"
+        return [float(found[1]) for line in log.read_text().splitlines() if (found := _EMBEDDED.search(line))]
+
     async def turn_to_fact_ms(self, turn_id: str) -> float | None:
         """From the commit that ended the turn to the commit of a fact from it. None where there is none.
 
@@ -63,7 +69,8 @@ class System:
 
 @asynccontextmanager
 async def running_system(directory: Path) -> AsyncIterator[System]:
-    files = LocalFiles(directory.absolute() / "bench", directory.absolute() / "catalogue")
+    """Everything started under `directory` (an absolute path), where the catalogue's vectors may lie already."""
+    files = LocalFiles(directory / "bench", directory / "catalogue")
     files.remove()
     async with AsyncExitStack() as cleanup:
         secrets = files.secrets()

@@ -233,3 +233,18 @@ def test_directives_are_read_from_the_newest_words_only() -> None:
     )
     assert [(directive.name, directive.argument) for directive in read.directives] == [(DirectiveName.SLOW, "0.5")]
     assert read.words == "推荐零食"
+
+
+def test_a_directed_call_comes_first_and_once() -> None:
+    words = '找一个背包 [[offline:call=recall_memories|{"topic":"包"}]] [[offline:mark=turn-1]]'
+    request = ChatRequest.model_validate(
+        {
+            "model": "m",
+            "messages": [{"role": "user", "content": f"<user_message>\n{words}\n</user_message>"}],
+            "tools": [{"type": "function", "function": {"name": name, "parameters": {}}} for name in sorted(TOOLS)],
+        }
+    )
+    first = read_scene(request)
+    assert only_call(first, "recall_memories") == {"topic": "包"}
+    recalled = MadeCall("recall_memories", {"topic": "包"}, '{"facts":[],"behaviour":[]}')
+    assert only_call(replace(first, made=(recalled,)), "item_search")["query"] == "背包"

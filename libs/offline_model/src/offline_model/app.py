@@ -30,7 +30,8 @@ def build_app(settings: OfflineModelSettings, clock: Clock | None = None) -> Fas
     worker = ThreadPoolExecutor(1, thread_name_prefix="player")
     embedder = Embedder()
     meter = UsageMeter(QwenTokens(), prefix_cache_of(settings.cache_policy))
-    chat = ChatEndpoint(meter, worker, clock or SystemClock(), settings.chunk_delay_seconds)
+    clock = clock or SystemClock()
+    chat = ChatEndpoint(meter, worker, clock, settings.chunk_delay_seconds)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -41,18 +42,21 @@ def build_app(settings: OfflineModelSettings, clock: Clock | None = None) -> Fas
     app = FastAPI(title="ShoppingX offline model", lifespan=lifespan, openapi_url=None)
     _install_error_handlers(app)
     app.add_api_route("/v1/chat/completions", chat.__call__, methods=["POST"], response_model=None)
-    _install_embeddings(app, embedder)
+    _install_embeddings(app, embedder, clock)
     _install_information(app)
     return app
 
 
-def _install_embeddings(app: FastAPI, embedder: Embedder) -> None:
+def _install_embeddings(app: FastAPI, embedder: Embedder, clock: Clock) -> None:
     @app.post("/v1/embeddings")
     async def embeddings(request: Request) -> Response:
+        began_at = clock.monotonic()
         wanted = parsed(EmbeddingRequest, await read_body(request))
         vectors, tokens = await embedder.embed(wanted.texts, wanted.input_type)
-        _log.info("embeddings.answered", texts=len(wanted.texts), tokens=tokens)
-        return JSONResponse(embedding_body(wanted, vectors, tokens))
+        response = JSONResponse(embedding_body(wanted, vectors, tokens))
+        taken = round((clock.monotonic() - began_at) * 1_000, 2)
+        _log.info("embeddings.answered", texts=len(wanted.texts), tokens=tokens, duration_ms=taken)
+        return response
 
 
 def _install_information(app: FastAPI) -> None:
