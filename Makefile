@@ -122,7 +122,7 @@ test-containers: setup ## Integration and e2e tests on PostgreSQL and Valkey con
 	  $(BIN)/pytest tests/integration tests/e2e
 
 test-compose: setup ## Containers stopped and restarted under load, images, events through nginx (needs a Docker engine)
-	$(BIN)/pytest tests/containers
+	$(BIN)/pytest --timeout=900 tests/containers
 
 clean: ## Remove local data, caches and the environment
 	-@test ! -f .local/compose/environment || $(BIN)/python -m devstack down --volumes
