@@ -131,7 +131,7 @@ test-containers: setup ## Integration and e2e tests on PostgreSQL and Valkey con
 	  $(BIN)/pytest tests/integration tests/e2e
 
 test-compose: setup ## Containers stopped and restarted under load, images, events through nginx (needs a Docker engine)
-	$(BIN)/pytest tests/containers
+	$(BIN)/pytest --timeout=900 tests/containers
 
 bench-overhead: setup ## Measure what ShoppingX itself adds to a turn, on a quiet machine; JSON on the last line
 	$(BIN)/python -m bench.overhead

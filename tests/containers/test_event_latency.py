@@ -7,8 +7,6 @@ import pytest
 from tests.containers.system import SystemInContainers
 from tests.support.conversation import conversation
 
-pytestmark = pytest.mark.timeout(180)
-
 TURNS = 7
 SLOW = "找一个通勤双肩包，500 元以内 [[offline:slow=0.05]]"
 AT_MOST_MILLISECONDS = 100.0

@@ -11,8 +11,6 @@ from tests.support.conversation import SseEvent, conversation
 from devstack.compose.project import run
 from devstack.compose.system import REPLICATED
 
-pytestmark = pytest.mark.timeout(600)
-
 KILLED = 137
 GATEWAY_PORT_IN_PROC = ":1F90"
 ESTABLISHED = "01"
@@ -22,13 +20,13 @@ SLOW = "找一个通勤双肩包，500 元以内 [[offline:slow=0.05]]"
 
 @pytest.mark.parametrize("service", REPLICATED)
 async def test_one_replica_is_stopped_under_load(system: SystemInContainers, service: str) -> None:
-    one, other = await system.replicas(service)
+    one, _ = await system.replicas(service)
     async with shopping(system) as shoppers:
-        for replica in (one, other):
-            await shoppers.go_on()
-            assert await system.stop(replica) != KILLED, "it ends by itself within the grace period"
-            await shoppers.go_on()
-            await system.start(replica)
+        await shoppers.go_on()
+        assert await system.stop(one) != KILLED, "it ends by itself within the grace period"
+        await shoppers.go_on()
+        await system.start(one)
+        await shoppers.go_on()
 
 
 async def test_one_agent_is_killed_under_load(system: SystemInContainers) -> None:
