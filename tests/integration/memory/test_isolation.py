@@ -114,6 +114,9 @@ async def test_without_a_user_there_is_nothing(pool_of_one: Database, module_dat
     owner = Owner(tenant_id="t1", user_id="somebody")
     async with pool_of_one.of_user(owner) as tx:
         await put_fact(tx, PutFact(owner=owner, proposed=ProposedFact(key="k", value="v")))
+    # The next borrower of the very connection that served the user, before it says whom it works for.
+    async with pool_of_one._user_engine.begin() as connection:
+        assert (await connection.execute(select(memory_facts))).all() == []
     engine = make_engine(module_database.app, 1)
     try:
         async with engine.begin() as connection:
