@@ -31,10 +31,11 @@ from memory.facts.reading import list_facts, read_facts_for_turn, recall
 from memory.facts.saving import save_fact
 from memory.sessions.sessions import create_session, end_session, get_session, list_sessions
 from memory.turns.accept import accept_turn
+from memory.turns.cancel import cancel_turn
 from memory.turns.claim import claim_turn, release_turn, renew_lease
 from memory.turns.model_calls import session_usage
 from memory.turns.steps import append_step, finish_turn
-from memory.turns.view import cancel_turn, get_turn, session_turns
+from memory.turns.view import get_turn, session_turns
 from memory.user_data.favourites import add_favourite, list_favourites, remove_favourite
 from memory.user_data.settings import get_settings, put_settings
 

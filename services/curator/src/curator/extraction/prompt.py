@@ -1,17 +1,16 @@
 """The curator's request: its own prefix, the same for everybody, then one message about the turn."""
 
-import re
 from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
+from common.fences import neutraliser
 from common.memory_api.facts import MAX_NEW_FACTS, Fact, MemoryCategory
 from model_client.exact_json import exact_json
 from model_client.requests import ModelRequest
 
 _TAGS = ("known_facts", "user_words", "final_reply")
-_INVISIBLE = "[\\s\u00ad\u200b-\u200f\u2060-\u2064\ufeff]*"
-_FENCE_MARK = re.compile(f"<(?={_INVISIBLE}/?{_INVISIBLE}(?:{'|'.join(_TAGS)}))", re.IGNORECASE)
+_neutralise = neutraliser(_TAGS)
 
 RESPONSE_FORMAT: dict[str, Any] = {
     "type": "json_schema",
@@ -68,8 +67,3 @@ def turn_message(user_text: str, reply: str, facts: Sequence[Fact]) -> str:
 
 def _line(fact: Fact) -> str:
     return _neutralise(f"- [{fact.category.value}] {fact.key}: {' '.join(fact.value.split())}")
-
-
-def _neutralise(text: str) -> str:
-    """Words from outside cannot close or open a block: the `<` of such a mark becomes a full-width one."""
-    return _FENCE_MARK.sub("＜", text)

@@ -66,14 +66,14 @@ class MemoryFactRow:
     row: Row[Any]
 
 
-async def read_rows(tx: UserTransaction, *, lock: bool = False) -> list[MemoryFactRow]:
+async def read_rows(tx: UserTransaction) -> list[MemoryFactRow]:
     """The user's facts that have not expired, newest first, ties by key."""
     query = (
         select(memory_facts)
         .where(own(memory_facts, tx), or_(memory_facts.c.expires_at.is_(None), memory_facts.c.expires_at > tx.now))
         .order_by(memory_facts.c.seq.desc(), memory_facts.c.updated_at.desc(), memory_facts.c.fact_key)
     )
-    rows = await tx.connection.execute(query.with_for_update(key_share=True) if lock else query)
+    rows = await tx.connection.execute(query)
     return [_opened(tx, row) for row in rows]
 
 

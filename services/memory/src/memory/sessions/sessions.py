@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, Select, and_, func, insert, or_, select, update
+from sqlalchemy import Row, Select, and_, func, insert, select, update
 
 from common.memory_api.sessions import CreateSession, ListSessions, Session, SessionRequest, Sessions
 from common.memory_api.turns import FailureCode
@@ -12,6 +12,7 @@ from common.problems import ProblemCode, ProblemError
 from memory.database.schema import sessions, turns
 from memory.database.transactions import UserTransaction
 from memory.turns.ending import end_open_turns
+from memory.turns.rows import IS_OPEN
 from memory.users import lock_user, own
 
 
@@ -56,15 +57,10 @@ def _query(tx: UserTransaction) -> Select[Any]:
         turns.c.user_id == sessions.c.user_id,
         turns.c.session_id == sessions.c.session_id,
     )
-    open_turn = or_(turns.c.status == "accepted", turns.c.status == "running")
     return select(
         sessions,
         select(func.count()).where(of_session).correlate(sessions).scalar_subquery().label("turns"),
-        select(turns.c.turn_id)
-        .where(of_session, open_turn)
-        .correlate(sessions)
-        .scalar_subquery()
-        .label("open_turn_id"),
+        select(turns.c.turn_id).where(of_session, IS_OPEN).correlate(sessions).scalar_subquery().label("open_turn_id"),
     ).where(own(sessions, tx))
 
 

@@ -1,14 +1,14 @@
 """Accepting a turn: once it is answered with 202, it is never lost and takes effect once."""
 
-from sqlalchemy import insert, or_, select
+from sqlalchemy import insert, select
 
 from common.memory_api.dispatch import WorkKind
-from common.memory_api.turns import AcceptedTurn, AcceptTurn, TurnStatus
+from common.memory_api.turns import AcceptedTurn, AcceptTurn
 from common.problems import ProblemCode, ProblemError
 from memory.database.schema import sessions, turns
 from memory.database.transactions import UserTransaction
 from memory.dispatch.records import add_work
-from memory.turns.rows import reference, seal_user_text
+from memory.turns.rows import IS_OPEN, reference, seal_user_text
 from memory.users import lock_user, next_seq, own
 
 _RETRY_AFTER_SECONDS = 2
@@ -65,14 +65,13 @@ async def _seen_before(tx: UserTransaction, request: AcceptTurn, request_hash: b
 
 async def _must_be_free(tx: UserTransaction, request: AcceptTurn) -> None:
     in_session = (own(turns, tx), turns.c.session_id == request.session_id)
-    open_turn = or_(turns.c.status == TurnStatus.ACCEPTED, turns.c.status == TurnStatus.RUNNING)
     state = await tx.connection.scalar(
         select(sessions.c.state).where(own(sessions, tx), sessions.c.session_id == request.session_id)
     )
     if state is None:
         raise ProblemError(ProblemCode.NOT_FOUND)
     # A session that is still busy says so first: its turn may be what the caller should wait for.
-    if await tx.connection.scalar(select(turns.c.turn_id).where(*in_session, open_turn)):
+    if await tx.connection.scalar(select(turns.c.turn_id).where(*in_session, IS_OPEN)):
         raise ProblemError(ProblemCode.TURN_OPEN, retry_after=_RETRY_AFTER_SECONDS)
     if state != "open":
         raise ProblemError(ProblemCode.SESSION_ENDED)

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from sqlalchemy import or_, select
+from sqlalchemy import select
 
 from common.answers import fixed_answer
 from common.memory_api.dispatch import WorkKind, WorkState
@@ -14,7 +14,7 @@ from memory.dispatch.records import Record, add_work, lock_work, revoke
 from memory.encryption.cipher import CannotDecrypt
 from memory.sessions.log import append, lock_session, read_log
 from memory.turns.closing import closing_payloads
-from memory.turns.rows import TurnRow, change_turn, seal_items, seal_reply, user_text
+from memory.turns.rows import IS_OPEN, TurnRow, change_turn, find_turn, seal_items, seal_reply, user_text
 from memory.users import own
 
 _CANCELLING = frozenset({FailureCode.CANCELLED_BY_USER, FailureCode.MEMORY_CLEARED})
@@ -88,20 +88,14 @@ async def give_up(
 
 async def end_open_turns(tx: UserTransaction, failure: FailureCode, session_id: UUID | None = None) -> int:
     """End the user's open turns (of one session, or of all); the caller holds the user's lock."""
-    query = select(turns.c.turn_id, turns.c.session_id).where(
-        own(turns, tx), or_(turns.c.status == TurnStatus.ACCEPTED, turns.c.status == TurnStatus.RUNNING)
-    )
+    query = select(turns.c.turn_id, turns.c.session_id).where(own(turns, tx), IS_OPEN)
     if session_id is not None:
         query = query.where(turns.c.session_id == session_id)
     found = (await tx.connection.execute(query.order_by(turns.c.session_id))).all()
     ended = 0
     for turn_id, of_session in found:
         await lock_session(tx, of_session)
-        turn = (
-            await tx.connection.execute(
-                select(turns).where(own(turns, tx), turns.c.turn_id == turn_id).with_for_update(key_share=True)
-            )
-        ).one()
+        turn = await find_turn(tx, turn_id, lock=True)
         if not TurnStatus(turn.status).open:
             continue
         await give_up(tx, turn, await lock_work(tx, WorkKind.TURN, turn_id), failure)

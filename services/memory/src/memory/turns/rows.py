@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from pydantic import TypeAdapter
-from sqlalchemy import Row, select, update
+from sqlalchemy import Row, or_, select, update
 
 from common.memory_api.turns import ItemCard, TurnReference, TurnStatus
 from common.problems import ProblemCode, ProblemError
@@ -15,6 +15,9 @@ from memory.encryption.cipher import Place
 from memory.users import own
 
 TurnRow = Row[Any]
+
+IS_OPEN = or_(turns.c.status == TurnStatus.ACCEPTED, turns.c.status == TurnStatus.RUNNING)
+"""The condition that `TurnStatus.open` is in Python."""
 
 _ITEMS = TypeAdapter(list[ItemCard])
 

@@ -20,11 +20,9 @@ from common.memory_api.turns import (
 from memory.curation.outcomes import read_outcomes
 from memory.database.schema import dispatch, turns
 from memory.database.transactions import UserTransaction
-from memory.dispatch.records import lock_work
-from memory.sessions.log import lock_session, must_exist, read_log
-from memory.turns.ending import give_up
+from memory.sessions.log import must_exist, read_log
 from memory.turns.rows import TurnRow, find_turn, items, reply, user_text
-from memory.users import lock_user, own
+from memory.users import own
 
 SAVE_MEMORY_TOOL = "save_memory"
 
@@ -38,29 +36,17 @@ _CURATION_STATES = {
 
 
 async def get_turn(tx: UserTransaction, request: TurnRequest) -> TurnView:
-    return await _view(tx, await find_turn(tx, request.turn_id))
+    return await view_of(tx, await find_turn(tx, request.turn_id))
 
 
 async def session_turns(tx: UserTransaction, request: SessionRequest) -> Turns:
     await must_exist(tx, request.session_id)
     query = select(turns).where(own(turns, tx), turns.c.session_id == request.session_id).order_by(turns.c.seq)
     rows = (await tx.connection.execute(query)).all()
-    return Turns(turns=[await _view(tx, row) for row in rows])
+    return Turns(turns=[await view_of(tx, row) for row in rows])
 
 
-async def cancel_turn(tx: UserTransaction, request: TurnRequest) -> TurnView:
-    """Cancel an open turn and revoke its lease; an ended one stays as it is."""
-    await lock_user(tx)
-    session_id = (await find_turn(tx, request.turn_id)).session_id
-    await lock_session(tx, session_id)
-    turn = await find_turn(tx, request.turn_id, lock=True)
-    if TurnStatus(turn.status).open:
-        record = await lock_work(tx, WorkKind.TURN, request.turn_id)
-        await give_up(tx, turn, record, FailureCode.CANCELLED_BY_USER)
-    return await _view(tx, await find_turn(tx, request.turn_id))
-
-
-async def _view(tx: UserTransaction, turn: TurnRow) -> TurnView:
+async def view_of(tx: UserTransaction, turn: TurnRow) -> TurnView:
     log = await read_log(tx, turn.session_id, turn.turn_id)
     return TurnView(
         turn_id=turn.turn_id,
