@@ -3,12 +3,13 @@
 import asyncio
 import random
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
 import asyncpg
 import pytest
-from sqlalchemy import select, text
+from sqlalchemy import select
 from tests.support.memory_service import MovableClock, memory_settings
 
 from common.memory_api.base import Owner
@@ -17,8 +18,10 @@ from common.memory_api.sessions import CreateSession
 from common.memory_api.turns import AcceptTurn
 from devstack.database import DatabaseUrls
 from memory.app import build_database
+from memory.database.connection import DatabaseError
+from memory.database.pool import Pool
 from memory.database.schema import memory_facts, metadata, sessions, turns
-from memory.database.transactions import Database, make_engine
+from memory.database.transactions import Database
 from memory.encryption.cipher import CannotDecrypt
 from memory.facts.edits import put_fact
 from memory.facts.rows import read_facts
@@ -28,6 +31,10 @@ from memory.turns.accept import accept_turn
 
 EXTRA_POLICIES = {"dispatch": ["all_work"], "users": ["all_users"]}
 """Of the dispatch role; neither table has words."""
+
+
+class _Failed(Exception):
+    """What a use case raises; its transaction is rolled back."""
 
 
 @pytest.fixture
@@ -114,35 +121,33 @@ async def test_without_a_user_there_is_nothing(pool_of_one: Database, module_dat
     owner = Owner(tenant_id="t1", user_id="somebody")
     async with pool_of_one.of_user(owner) as tx:
         await put_fact(tx, PutFact(owner=owner, proposed=ProposedFact(key="k", value="v")))
-    # The next borrower of the very connection that served the user, before it says whom it works for.
-    async with pool_of_one._user_engine.begin() as connection:
-        assert (await connection.execute(select(memory_facts))).all() == []
-    engine = make_engine(module_database.app, 1)
+    # The next borrower of the very connection that served the user: the setting is now an empty string and not NULL.
+    async with pool_of_one._users.transaction() as connection:
+        for table in metadata.sorted_tables:
+            assert (await connection.execute(select(table))).all() == [], table.name
+    fresh = Pool(module_database.app, 1)
     try:
-        async with engine.begin() as connection:
+        async with fresh.transaction() as connection:
             for table in metadata.sorted_tables:
                 assert (await connection.execute(select(table))).all() == [], table.name
-        # Also after the setting has been used on this very connection, when it is an empty string and not NULL.
-        async with engine.begin() as connection:
-            await connection.execute(
-                text("SELECT set_config('app.tenant_id', 't1', true), set_config('app.user_id', 'somebody', true)")
-            )
+        async with fresh.transaction(owner) as connection:
             assert (await connection.execute(select(memory_facts))).all() != []
-        async with engine.begin() as connection:
+        async with fresh.transaction() as connection:
             assert (await connection.execute(select(memory_facts))).all() == []
     finally:
-        await engine.dispose()
+        await fresh.close()
 
 
 async def test_a_row_cannot_be_written_for_somebody_else(pool_of_one: Database) -> None:
     me = Owner(tenant_id="t1", user_id="me")
-    async with pool_of_one.of_user(me) as tx:
-        with pytest.raises(Exception, match="row-level security"):
+    with pytest.raises(DatabaseError) as refused:
+        async with pool_of_one.of_user(me) as tx:
             await tx.connection.execute(
                 sessions.insert().values(
                     tenant_id="t1", user_id="you", session_id=uuid4(), created_at=tx.now, last_activity_at=tx.now
                 )
             )
+    assert "row-level security" in str(refused.value.__cause__)
 
 
 async def test_random_interleavings_over_one_connection_show_no_foreign_row(pool_of_one: Database) -> None:
@@ -151,22 +156,25 @@ async def test_random_interleavings_over_one_connection_show_no_foreign_row(pool
 
     async def work(owner: Owner, steps: list[str]) -> None:
         for step in steps:
-            async with pool_of_one.of_user(owner) as tx:
-                if step == "write":
-                    await put_fact(tx, PutFact(owner=owner, proposed=ProposedFact(key="name", value=owner.user_id)))
-                elif step == "turn":
-                    session = await create_session(tx, CreateSession(owner=owner))
-                    await accept_turn(
-                        tx,
-                        AcceptTurn(owner=owner, session_id=session.session_id, idempotency_key=str(uuid4()), text="x"),
-                    )
-                elif step == "fail":
-                    await tx.connection.rollback()
-                    break
-                for table in (memory_facts, turns, sessions):
-                    rows = (await tx.connection.execute(select(table.c.tenant_id, table.c.user_id))).all()
-                    assert {(row.tenant_id, row.user_id) for row in rows} <= {(owner.tenant_id, owner.user_id)}
-                await asyncio.sleep(0)
+            with suppress(_Failed):
+                await one(owner, step)
+
+    async def one(owner: Owner, step: str) -> None:
+        async with pool_of_one.of_user(owner) as tx:
+            if step == "write":
+                await put_fact(tx, PutFact(owner=owner, proposed=ProposedFact(key="name", value=owner.user_id)))
+            elif step == "turn":
+                session = await create_session(tx, CreateSession(owner=owner))
+                await accept_turn(
+                    tx,
+                    AcceptTurn(owner=owner, session_id=session.session_id, idempotency_key=str(uuid4()), text="x"),
+                )
+            elif step == "fail":
+                raise _Failed
+            for table in (memory_facts, turns, sessions):
+                rows = (await tx.connection.execute(select(table.c.tenant_id, table.c.user_id))).all()
+                assert {(row.tenant_id, row.user_id) for row in rows} <= {(owner.tenant_id, owner.user_id)}
+            await asyncio.sleep(0)
 
     await asyncio.gather(
         *(work(owner, order.choices(["write", "turn", "read", "fail"], [3, 3, 4, 1], k=12)) for owner in owners)

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
-from typing import Any
 from uuid import uuid4
 
 import asyncpg
@@ -11,7 +10,6 @@ import pytest
 from faststream.redis import RedisBroker
 from faststream.redis.parser import BinaryMessageFormatV1
 from redis.asyncio import Redis
-from sqlalchemy import Row
 from tests.support.memory_service import ATurn, MemoryService
 
 from common.crash_points import CrashPoints
@@ -31,6 +29,7 @@ from common.telemetry.metrics import Metrics
 from common.telemetry.table import MEMORY
 from devstack.database import DatabaseUrls
 from memory.app import build_database
+from memory.database.connection import Row
 from memory.dispatch.publisher import EventPublisher
 from memory.dispatch.sweeper import Sweeper
 from memory.policy import Policy
@@ -57,11 +56,11 @@ class Sweeping:
     async def sweep(self) -> None:
         await self._sweeper.sweep()
 
-    async def hopeless(self, turn: ATurn) -> Row[Any]:
+    async def hopeless(self, turn: ATurn) -> Row:
         """The turn's record, as a sweep sees it that is about to end it."""
         return next(record for record in await self._sweeper._hopeless() if record.subject_id == turn.turn_id)
 
-    async def end(self, record: Row[Any]) -> None:
+    async def end(self, record: Row) -> None:
         owner = Owner(tenant_id=record.tenant_id, user_id=record.user_id)
         async with self.database.of_user(owner) as tx:
             await self._sweeper._end(tx, record)

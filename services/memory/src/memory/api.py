@@ -9,8 +9,6 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from pydantic import ValidationError
-from sqlalchemy.exc import DBAPIError, OperationalError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from common.clock import Clock
 from common.crash_points import CrashPoint, CrashPoints
@@ -21,6 +19,7 @@ from common.problems import ProblemCode, ProblemError
 from memory.authentication import ServiceTokens
 from memory.curation.claim import claim_curation, fail_curation
 from memory.curation.ingest import ingest
+from memory.database.connection import DatabaseError
 from memory.database.transactions import Database
 from memory.dispatch.invariants import check_invariants
 from memory.dispatch.operating import discard_work, list_work, redrive_work, show_work
@@ -121,10 +120,10 @@ class InternalApi:
             asked = _parse(operation, await request.body())
             try:
                 answer = await use_case(asked)
-            except (OperationalError, PoolTimeout, ConnectionError, TimeoutError) as error:
-                raise _unavailable(operation, error) from error
-            except DBAPIError as error:
+            except DatabaseError as error:
                 raise _translated(operation, error) from error
+            except (ConnectionError, TimeoutError) as error:
+                raise _unavailable(operation, error) from error
             if operation in _CRASH_AFTER_COMMIT:
                 self._crash_points.reach(_CRASH_AFTER_COMMIT[operation])
             if isinstance(answer, ProblemError):
@@ -156,17 +155,10 @@ def _parse(operation: Operation[Any, Any], body: bytes) -> Any:
         raise ProblemError(ProblemCode.INVALID_REQUEST, errors=where) from None
 
 
-# Deadlock, serialisation failure, lock or statement time-out, connection trouble, shutdown: asking again may help.
-_RETRYABLE_STATES = ("40001", "40P01", "55P03", "57014", "57P01", "57P02", "57P03", "53300", "25P03")
-
-
 def _unavailable(operation: Operation[Any, Any], error: Exception) -> ProblemError:
     _log.warning("database.unavailable", operation=operation.path, error=error)
     return ProblemError(ProblemCode.UNAVAILABLE, retry_after=1)
 
 
-def _translated(operation: Operation[Any, Any], error: DBAPIError) -> Exception:
-    state = str(getattr(error.orig, "sqlstate", "") or "")
-    if error.connection_invalidated or state in _RETRYABLE_STATES or state.startswith("08"):
-        return _unavailable(operation, error)
-    return error
+def _translated(operation: Operation[Any, Any], error: DatabaseError) -> Exception:
+    return _unavailable(operation, error) if error.retryable else error

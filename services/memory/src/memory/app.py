@@ -22,7 +22,8 @@ from common.telemetry.table import MEMORY
 from common.web import BodyLimit, CutOffAnswer, install_problem_handlers
 from memory.api import InternalApi
 from memory.authentication import ServiceTokens
-from memory.database.transactions import Database, make_engine
+from memory.database.pool import Pool
+from memory.database.transactions import Database
 from memory.dispatch.backlog import Backlog
 from memory.dispatch.publisher import EventPublisher
 from memory.dispatch.sweeper import Sweeper
@@ -37,16 +38,18 @@ _log = get_logger(__name__)
 
 _LAST_ROUND_SECONDS = 3.0
 
+_DISPATCH_CONNECTIONS = 3
+
 _BODY_LIMIT = 4 * 1024 * 1024
 """A step may carry several tool results; the public limit is the gateway's."""
 
 
 def build_database(settings: MemorySettings, policy: Policy, clock: Clock, metrics: Metrics | None = None) -> Database:
-    user_engine = make_engine(settings.memory_database_url.get_secret_value(), settings.database_pool_size)
-    dispatch_engine = make_engine(settings.memory_dispatch_database_url.get_secret_value(), 3)
-    keys = PostgresKeyStore(user_engine, read_master_key(settings.memory_master_key_file), clock, new_id)
+    users = Pool(settings.memory_database_url.get_secret_value(), settings.database_pool_size)
+    dispatch = Pool(settings.memory_dispatch_database_url.get_secret_value(), _DISPATCH_CONNECTIONS)
+    keys = PostgresKeyStore(users, read_master_key(settings.memory_master_key_file), clock, new_id)
     measured = MemoryMetrics(metrics or Metrics(MEMORY))
-    return Database(user_engine, dispatch_engine, keys, policy, clock, new_id, measured)
+    return Database(users, dispatch, keys, policy, clock, new_id, measured)
 
 
 def build(settings: MemorySettings, clock: Clock | None = None, metrics: Metrics | None = None) -> FastAPI:

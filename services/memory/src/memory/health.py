@@ -4,10 +4,10 @@ import asyncio
 
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
-from sqlalchemy.exc import SQLAlchemyError
 
 from common.logs import get_logger
 from common.process.health import Health
+from memory.database.connection import DatabaseError
 from memory.database.transactions import Database
 from memory.dispatch.sweeper import Sweeper
 
@@ -50,7 +50,7 @@ class MemoryHealth:
     async def _postgresql_answers(self) -> bool:
         try:
             await self._database.ping()
-        except (SQLAlchemyError, OSError, TimeoutError) as error:
+        except DatabaseError as error:
             _log.warning("memory.not_ready", error=error)
             return False
         return True

@@ -12,6 +12,7 @@ from sqlalchemy.sql.elements import ColumnElement
 from sqlalchemy.sql.schema import Table
 
 from memory.database.schema import users
+from memory.database.statements import Statement, owner_parameter
 from memory.database.transactions import UserTransaction
 
 
@@ -22,9 +23,20 @@ class Counters:
     last_clear_id: UUID | None
 
 
-def own(table: Table, tx: UserTransaction) -> ColumnElement[bool]:
-    """The owner predicate. Row-level security says the same; this is the second belt and uses the index."""
-    return and_(table.c.tenant_id == tx.owner.tenant_id, table.c.user_id == tx.owner.user_id)
+def own(table: Table) -> ColumnElement[bool]:
+    """The owner predicate; the transaction fills in whose. Row-level security says the same; this is the second belt
+    and uses the index."""
+    return and_(table.c.tenant_id == owner_parameter("tenant_id"), table.c.user_id == owner_parameter("user_id"))
+
+
+_LOCK = Statement(
+    select(users.c.seq, users.c.memory_purge_gen, users.c.last_clear_id)
+    .where(own(users))
+    .with_for_update(key_share=True)
+)
+_ADD = Statement(insert(users).on_conflict_do_nothing(), ("tenant_id", "user_id", "created_at"))
+_TAKE_SEQ = Statement(update(users).where(own(users)).values(seq=users.c.seq + 1).returning(users.c.seq))
+_GENERATION = Statement(select(users.c.memory_purge_gen).where(own(users)))
 
 
 async def lock_user(tx: UserTransaction) -> Counters:
@@ -32,28 +44,22 @@ async def lock_user(tx: UserTransaction) -> Counters:
 
     Locks here are FOR NO KEY UPDATE: rows that only refer to the locked one (foreign keys) need not wait.
     """
-    locked = (
-        select(users.c.seq, users.c.memory_purge_gen, users.c.last_clear_id)
-        .where(own(users, tx))
-        .with_for_update(key_share=True)
-    )
-    row = (await tx.connection.execute(locked)).one_or_none()
+    row = (await tx.connection.execute(_LOCK)).one_or_none()
     if row is None:
-        await tx.connection.execute(insert(users).values(**tx.key, created_at=tx.now).on_conflict_do_nothing())
-        row = (await tx.connection.execute(locked)).one()
+        await tx.connection.execute(_ADD, {"created_at": tx.now})
+        row = (await tx.connection.execute(_LOCK)).one()
     return Counters(row.seq, row.memory_purge_gen, row.last_clear_id)
 
 
 async def next_seq(tx: UserTransaction) -> int:
     """Take the next seq; the caller holds the user's lock."""
-    taken = update(users).where(own(users, tx)).values(seq=users.c.seq + 1).returning(users.c.seq)
-    return int((await tx.connection.execute(taken)).scalar_one())
+    return int(await tx.connection.scalar(_TAKE_SEQ))
 
 
 async def raise_purge_generation(tx: UserTransaction, clear_id: UUID) -> int:
     raised = (
         update(users)
-        .where(own(users, tx))
+        .where(own(users))
         .values(memory_purge_gen=users.c.memory_purge_gen + 1, last_clear_id=clear_id)
         .returning(users.c.memory_purge_gen)
     )
@@ -62,5 +68,4 @@ async def raise_purge_generation(tx: UserTransaction, clear_id: UUID) -> int:
 
 async def purge_generation(tx: UserTransaction) -> int:
     """The generation as of now, without a lock; a write compares it again under the lock."""
-    read = select(users.c.memory_purge_gen).where(own(users, tx))
-    return int((await tx.connection.execute(read)).scalar_one_or_none() or 0)
+    return int(await tx.connection.scalar(_GENERATION) or 0)

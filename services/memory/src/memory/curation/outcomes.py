@@ -3,19 +3,33 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from sqlalchemy import insert, select
+from sqlalchemy import bindparam, insert, select
 
 from common.memory_api.facts import FactAction, FactOutcome, MemoryCategory
 from memory.database.schema import curation_outcomes
+from memory.database.statements import Statement
 from memory.database.transactions import UserTransaction
 from memory.facts.rows import read_rows
 from memory.users import own
+
+_ADD = Statement(
+    insert(curation_outcomes),
+    ("tenant_id", "user_id", "turn_id", "run", "position", "fact_key", "action", "category", "rule"),
+)
+_READ = Statement(
+    select(curation_outcomes)
+    .where(
+        own(curation_outcomes),
+        curation_outcomes.c.turn_id == bindparam("turn_id"),
+        curation_outcomes.c.run == bindparam("run"),
+    )
+    .order_by(curation_outcomes.c.position)
+)
 
 
 async def store_outcomes(tx: UserTransaction, turn_id: UUID, run: int, outcomes: Sequence[FactOutcome]) -> None:
     rows = [
         {
-            **tx.key,
             "turn_id": turn_id,
             "run": run,
             "position": position,
@@ -27,16 +41,11 @@ async def store_outcomes(tx: UserTransaction, turn_id: UUID, run: int, outcomes:
         for position, outcome in enumerate(outcomes)
     ]
     if rows:
-        await tx.connection.execute(insert(curation_outcomes), rows)
+        await tx.connection.execute_many(_ADD, rows)
 
 
 async def read_outcomes(tx: UserTransaction, turn_id: UUID, run: int = 0) -> list[FactOutcome]:
-    query = (
-        select(curation_outcomes)
-        .where(own(curation_outcomes, tx), curation_outcomes.c.turn_id == turn_id, curation_outcomes.c.run == run)
-        .order_by(curation_outcomes.c.position)
-    )
-    rows = (await tx.connection.execute(query)).all()
+    rows = (await tx.connection.execute(_READ, {"turn_id": turn_id, "run": run})).all()
     if not rows:
         return []
     values = {fact.fact_key: fact.value for fact in await read_rows(tx) if fact.row.turn_id == turn_id}

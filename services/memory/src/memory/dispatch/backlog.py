@@ -11,7 +11,6 @@ from typing import Any
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 from sqlalchemy import and_, func, literal_column, or_, select
-from sqlalchemy.exc import SQLAlchemyError
 
 from common.clock import Clock
 from common.logs import get_logger
@@ -19,6 +18,7 @@ from common.memory_api.dispatch import WorkKind, WorkState
 from common.streams.names import ALL_GROUPS, StreamGroup
 from common.telemetry.metrics import Metrics
 from common.telemetry.table import BACKLOG_OBSERVED, GROUP_LAG, GROUP_PENDING, OLDEST_DUE_WORK, WORK_RECORDS
+from memory.database.connection import DatabaseError
 from memory.database.schema import dispatch
 from memory.database.transactions import Database
 
@@ -51,7 +51,7 @@ class Backlog:
         """Look once. What does not answer keeps its old numbers, and the time of the observation shows it."""
         try:
             await self._observe_work()
-        except (SQLAlchemyError, OSError, TimeoutError) as error:
+        except DatabaseError as error:
             _log.warning("backlog.not_observed", source="postgresql", error=error)
         try:
             for group in ALL_GROUPS:

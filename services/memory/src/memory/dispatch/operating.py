@@ -1,14 +1,13 @@
 """What an operator does with work records: list, show, drive again, discard."""
 
-from typing import Any
-
-from sqlalchemy import Row, func, select
+from sqlalchemy import func, select
 
 from common.memory_api.base import Owner
 from common.memory_api.dispatch import ListWork, WorkId, WorkKind, WorkRecord, WorkRecords, WorkState
 from common.memory_api.sessions import Layer, NewLogEntry
 from common.memory_api.turns import FailureCode, TurnStatus
 from common.problems import ProblemCode, ProblemError
+from memory.database.connection import Row
 from memory.database.schema import curation_outcomes, dispatch, sessions, turns
 from memory.database.transactions import Database, UserTransaction
 from memory.dispatch.records import lock_work, reopen, revoke
@@ -76,10 +75,10 @@ async def _reopen_turn(tx: UserTransaction, request: WorkId) -> None:
     if turn.status != TurnStatus.FAILED:
         raise ProblemError(ProblemCode.INVALID_REQUEST, "only a failed turn can be driven again")
     last = await tx.connection.scalar(
-        select(func.max(turns.c.seq)).where(own(turns, tx), turns.c.session_id == turn.session_id)
+        select(func.max(turns.c.seq)).where(own(turns), turns.c.session_id == turn.session_id)
     )
     state = await tx.connection.scalar(
-        select(sessions.c.state).where(own(sessions, tx), sessions.c.session_id == turn.session_id)
+        select(sessions.c.state).where(own(sessions), sessions.c.session_id == turn.session_id)
     )
     if last != turn.seq or state != "open":
         raise ProblemError(ProblemCode.SESSION_ENDED, "the turn is not the last of an open session")
@@ -92,11 +91,11 @@ async def _reopen_turn(tx: UserTransaction, request: WorkId) -> None:
 async def _drop_curation(tx: UserTransaction, turn: TurnRow) -> None:
     """The turn will end again and record its curation then; facts keep the evidence they have."""
     await tx.connection.execute(
-        curation_outcomes.delete().where(own(curation_outcomes, tx), curation_outcomes.c.turn_id == turn.turn_id)
+        curation_outcomes.delete().where(own(curation_outcomes), curation_outcomes.c.turn_id == turn.turn_id)
     )
     await tx.connection.execute(
         dispatch.delete().where(
-            own(dispatch, tx), dispatch.c.kind == WorkKind.CURATE_TURN, dispatch.c.subject_id == turn.turn_id
+            own(dispatch), dispatch.c.kind == WorkKind.CURATE_TURN, dispatch.c.subject_id == turn.turn_id
         )
     )
 
@@ -120,5 +119,5 @@ async def _owner_of(database: Database, request: WorkId) -> Owner:
     return Owner(tenant_id=record.tenant_id, user_id=record.user_id)
 
 
-def _view(row: Row[Any]) -> WorkRecord:
+def _view(row: Row) -> WorkRecord:
     return WorkRecord(**{name: getattr(row, name) for name in WorkRecord.model_fields})

@@ -5,7 +5,6 @@ from typing import Any
 
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
-from sqlalchemy import Row
 
 from common.events import Cause, SessionClosed, TurnCompleted, TurnRequested
 from common.ids import IdFactory
@@ -13,6 +12,7 @@ from common.logs import get_logger
 from common.memory_api.dispatch import WorkKind
 from common.streams.names import AGENT_GROUP, CURATOR_GROUP, SESSION_GROUP, StreamGroup
 from common.streams.sending import EventSender
+from memory.database.connection import Row
 
 _log = get_logger(__name__)
 
@@ -29,7 +29,7 @@ class EventPublisher:
         self._redis = redis
         self._new_id = new_id
 
-    async def publish(self, record: Row[Any], cause: Cause, now: datetime) -> bool:
+    async def publish(self, record: Row, cause: Cause, now: datetime) -> bool:
         """Publish the event that wakes the record's worker; False where Redis did not take it."""
         event = self._event(record, cause, now)
         try:
@@ -52,7 +52,7 @@ class EventPublisher:
         found = next((group for group in groups if _name(group) == wanted.group), None)
         return bool(found and found.get("lag"))
 
-    def _event(self, record: Row[Any], cause: Cause, now: datetime) -> TurnRequested | TurnCompleted | SessionClosed:
+    def _event(self, record: Row, cause: Cause, now: datetime) -> TurnRequested | TurnCompleted | SessionClosed:
         shared: dict[str, Any] = {
             "event_id": self._new_id(),
             "tenant_id": record.tenant_id,

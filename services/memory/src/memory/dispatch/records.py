@@ -1,23 +1,63 @@
 """Work records: one row for everything that must happen. PostgreSQL is the only recovery there is."""
 
 from datetime import timedelta
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Row, and_, insert, select, update
+from sqlalchemy import and_, bindparam, insert, select, update
 from sqlalchemy.sql.elements import ColumnElement
 
 from common.memory_api.dispatch import WorkKind, WorkState
 from common.problems import ProblemCode, ProblemError
+from memory.database.connection import Row
 from memory.database.schema import dispatch
+from memory.database.statements import Statement
 from memory.database.transactions import UserTransaction
 from memory.users import own
 
-Record = Row[Any]
+
+class LockedRecord(NamedTuple):
+    """A record that was locked together with other rows."""
+
+    kind: WorkKind
+    subject_id: UUID
+    run: int
+    state: str
+    attempts: int
+    lease_token: UUID | None
 
 
-def _is(tx: UserTransaction, kind: WorkKind, subject_id: UUID, run: int) -> ColumnElement[bool]:
-    return and_(own(dispatch, tx), dispatch.c.kind == kind, dispatch.c.subject_id == subject_id, dispatch.c.run == run)
+Record = Row | LockedRecord
+
+
+def _is() -> ColumnElement[bool]:
+    """The record of the parameters `kind`, `subject_id` and `run`."""
+    return and_(
+        own(dispatch),
+        dispatch.c.kind == bindparam("kind"),
+        dispatch.c.subject_id == bindparam("subject_id"),
+        dispatch.c.run == bindparam("run"),
+    )
+
+
+_ADD = Statement(
+    insert(dispatch),
+    (
+        "tenant_id",
+        "user_id",
+        "kind",
+        "subject_id",
+        "run",
+        "session_id",
+        "seq",
+        "purge_generation",
+        "next_attempt_at",
+        "publish_after",
+        "created_at",
+    ),
+)
+_LOCK = Statement(select(dispatch).where(_is()).with_for_update(key_share=True))
 
 
 async def add_work(
@@ -31,25 +71,23 @@ async def add_work(
     run: int = 0,
 ) -> None:
     """Record that something must happen. The live publish follows; the sweeper waits for it a little."""
-    await tx.connection.execute(
-        insert(dispatch).values(
-            **tx.key,
-            kind=kind,
-            subject_id=subject_id,
-            run=run,
-            session_id=session_id,
-            seq=seq,
-            purge_generation=generation,
-            next_attempt_at=tx.now,
-            publish_after=tx.now + tx.policy.publish_grace,
-            created_at=tx.now,
-        )
-    )
+    added = {
+        "kind": kind,
+        "subject_id": subject_id,
+        "run": run,
+        "session_id": session_id,
+        "seq": seq,
+        "purge_generation": generation,
+        "next_attempt_at": tx.now,
+        "publish_after": tx.now + tx.policy.publish_grace,
+        "created_at": tx.now,
+    }
+    await tx.connection.execute(_ADD, added)
 
 
-async def lock_work(tx: UserTransaction, kind: WorkKind, subject_id: UUID, run: int = 0) -> Record:
-    found = select(dispatch).where(_is(tx, kind, subject_id, run)).with_for_update(key_share=True)
-    record = (await tx.connection.execute(found)).one_or_none()
+async def lock_work(tx: UserTransaction, kind: WorkKind, subject_id: UUID, run: int = 0) -> Row:
+    wanted = {"kind": kind, "subject_id": subject_id, "run": run}
+    record: Row | None = (await tx.connection.execute(_LOCK, wanted)).one_or_none()
     if record is None:
         raise ProblemError(ProblemCode.NOT_FOUND)
     return record
@@ -65,7 +103,7 @@ def must_hold_lease(record: Record, token: UUID) -> None:
         raise ProblemError(ProblemCode.LEASE_LOST)
 
 
-async def take_lease(tx: UserTransaction, record: Record, token: UUID, *, deadline: timedelta | None = None) -> bool:
+async def take_lease(tx: UserTransaction, record: Row, token: UUID, *, deadline: timedelta | None = None) -> bool:
     """Lease a due record and count the attempt. False where the token holds it already: a repeated claim, whose
     first answer was lost, is the same claim and only begins its lease anew."""
     if holds_lease(record, token):
@@ -153,5 +191,11 @@ async def reopen(tx: UserTransaction, record: Record) -> None:
 
 
 async def _change(tx: UserTransaction, record: Record, **values: Any) -> None:
-    where = _is(tx, WorkKind(record.kind), record.subject_id, record.run)
-    await tx.connection.execute(update(dispatch).where(where).values(**values))
+    wanted = {"kind": record.kind, "subject_id": record.subject_id, "run": record.run}
+    given = {f"new_{name}": value for name, value in values.items()}
+    await tx.connection.execute(_changing(tuple(values)), {**wanted, **given})
+
+
+@cache
+def _changing(columns: tuple[str, ...]) -> Statement:
+    return Statement(update(dispatch).where(_is()).values({name: bindparam(f"new_{name}") for name in columns}))

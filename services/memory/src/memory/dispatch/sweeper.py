@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import DateTime, Row, and_, case, literal, or_, select, true, update
+from sqlalchemy import DateTime, and_, case, literal, or_, select, true, update
 
 from common.clock import Clock
 from common.crash_points import CrashPoint, CrashPoints
@@ -20,6 +20,7 @@ from common.memory_api.dispatch import WorkKind, WorkState
 from common.memory_api.turns import FailureCode, TurnStatus
 from common.telemetry.metrics import Metrics
 from common.telemetry.table import LAST_SWEEP, LEASES_EXPIRED, SWEEPS
+from memory.database.connection import Row
 from memory.database.schema import dispatch
 from memory.database.transactions import Database, UserTransaction
 from memory.dispatch.publisher import GROUP_OF_KIND, EventPublisher
@@ -101,7 +102,7 @@ class Sweeper:
         if waiting:
             await self._unmark(waiting, now)
 
-    async def _mark_due(self, kind: WorkKind, now: datetime, *, lagging: bool) -> Sequence[Row[Any]]:
+    async def _mark_due(self, kind: WorkKind, now: datetime, *, lagging: bool) -> Sequence[Row]:
         """Due records, marked so that no replica publishes them again for a while.
 
         While the group still has events to read, a record's own may be among them; so only those are woken that
@@ -131,10 +132,10 @@ class Sweeper:
             .returning(dispatch)
         )
         async with self._database.of_dispatch() as connection:
-            records: Sequence[Row[Any]] = (await connection.execute(marked)).all()
+            records: Sequence[Row] = (await connection.execute(marked)).all()
             return records
 
-    async def _unmark(self, records: Sequence[Row[Any]], now: datetime) -> None:
+    async def _unmark(self, records: Sequence[Row], now: datetime) -> None:
         """Redis did not take these: they are due again at the next beat."""
         subjects = [record.subject_id for record in records]
         async with self._database.of_dispatch() as connection:
@@ -189,7 +190,7 @@ class Sweeper:
             except Exception as error:  # noqa: BLE001 - one unreadable record must not stop the others
                 _log.error("work.not_ended", subject_id=str(record.subject_id), error=error)
 
-    async def _hopeless(self) -> Sequence[Row[Any]]:
+    async def _hopeless(self) -> Sequence[Row]:
         now = self._clock.now()
         idle = or_(
             dispatch.c.state == WorkState.PENDING,
@@ -200,7 +201,7 @@ class Sweeper:
         async with self._database.of_dispatch() as connection:
             return (await connection.execute(select(dispatch).where(idle, or_(spent, late)).limit(_BATCH))).all()
 
-    async def _end(self, tx: UserTransaction, found: Row[Any]) -> None:
+    async def _end(self, tx: UserTransaction, found: Row) -> None:
         kind = WorkKind(found.kind)
         turn = None
         if kind is WorkKind.TURN:
@@ -217,7 +218,7 @@ class Sweeper:
             await give_up(tx, turn, record, failure, WorkState.DEAD)
         _log.warning("work.dead", kind=kind, subject_id=str(record.subject_id), attempts=record.attempts)
 
-    def _is_hopeless(self, record: Row[Any], now: datetime) -> bool:
+    def _is_hopeless(self, record: Row, now: datetime) -> bool:
         """The same as the query above, said again under the lock: a lease may have been renewed meanwhile."""
         idle = record.state == WorkState.PENDING or (record.state == WorkState.LEASED and record.lease_until < now)
         spent = record.attempts >= self._policy.max_attempts

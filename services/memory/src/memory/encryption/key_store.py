@@ -11,19 +11,29 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from sqlalchemy import select
 from sqlalchemy.dialects.postgresql import insert
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from common.clock import Clock
 from common.ids import IdFactory
 from common.memory_api.base import Owner
-from memory.database.current_user import set_user
+from memory.database.pool import Pool
 from memory.database.schema import user_keys
+from memory.database.statements import Statement, owner_parameter
 from memory.encryption.cipher import CannotDecrypt
 
 _KEY_BYTES = 32
 _NONCE_BYTES = 12
 _CACHE_SECONDS = 300.0
 _CACHE_ENTRIES = 10_000
+
+
+_FIND = Statement(
+    select(user_keys.c.wrapped_key).where(
+        user_keys.c.tenant_id == owner_parameter("tenant_id"), user_keys.c.user_id == owner_parameter("user_id")
+    )
+)
+_ADD = Statement(
+    insert(user_keys).on_conflict_do_nothing(), ("tenant_id", "user_id", "key_id", "wrapped_key", "created_at")
+)
 
 
 class KeyStore(Protocol):
@@ -48,8 +58,8 @@ def read_master_key(path: Path) -> bytes:
 class PostgresKeyStore:
     """Data keys in PostgreSQL, wrapped by the master key; a bounded, expiring cache in front."""
 
-    def __init__(self, engine: AsyncEngine, master_key: bytes, clock: Clock, new_id: IdFactory) -> None:
-        self._engine = engine
+    def __init__(self, pool: Pool, master_key: bytes, clock: Clock, new_id: IdFactory) -> None:
+        self._pool = pool
         self._master = AESGCM(master_key)
         self._clock = clock
         self._new_id = new_id
@@ -67,26 +77,17 @@ class PostgresKeyStore:
         return key
 
     async def _read_or_make(self, owner: Owner) -> bytes:
-        stored = select(user_keys.c.wrapped_key).where(
-            user_keys.c.tenant_id == owner.tenant_id, user_keys.c.user_id == owner.user_id
-        )
-        async with self._engine.begin() as connection:
-            await set_user(connection, owner)
-            wrapped = (await connection.execute(stored)).scalar_one_or_none()
+        async with self._pool.transaction(owner) as connection:
+            wrapped = (await connection.execute(_FIND)).scalar_one_or_none()
             if wrapped is None:
                 # Two replicas may meet here: the first row wins, and both read it.
-                await connection.execute(
-                    insert(user_keys)
-                    .values(
-                        tenant_id=owner.tenant_id,
-                        user_id=owner.user_id,
-                        key_id=self._new_id(),
-                        wrapped_key=self._wrap(AESGCM.generate_key(_KEY_BYTES * 8), owner),
-                        created_at=self._clock.now(),
-                    )
-                    .on_conflict_do_nothing()
-                )
-                wrapped = (await connection.execute(stored)).scalar_one()
+                made = {
+                    "key_id": self._new_id(),
+                    "wrapped_key": self._wrap(AESGCM.generate_key(_KEY_BYTES * 8), owner),
+                    "created_at": self._clock.now(),
+                }
+                await connection.execute(_ADD, made)
+                wrapped = (await connection.execute(_FIND)).scalar_one()
         return self._unwrap(wrapped, owner)
 
     def _wrap(self, key: bytes, owner: Owner) -> bytes:

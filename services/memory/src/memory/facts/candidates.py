@@ -1,9 +1,8 @@
 """Candidates: values that the user's words did not carry. They wait for the user, who accepts or refuses them."""
 
 from collections.abc import Collection
-from typing import Any
 
-from sqlalchemy import Row, delete, select
+from sqlalchemy import delete, select
 from sqlalchemy.dialects.postgresql import insert
 
 from common.memory_api.base import Done, OwnedRequest
@@ -18,7 +17,9 @@ from common.memory_api.facts import (
     ProposedFact,
 )
 from common.problems import ProblemCode, ProblemError
+from memory.database.connection import Row
 from memory.database.schema import memory_candidates
+from memory.database.statements import among
 from memory.database.transactions import UserTransaction
 from memory.encryption.cipher import Place
 from memory.facts.gate import ValidFact
@@ -57,7 +58,7 @@ async def take_candidate(tx: UserTransaction, fact: ValidFact, writer: Writer) -
 async def list_candidates(tx: UserTransaction, _: OwnedRequest) -> Candidates:
     query = (
         select(memory_candidates)
-        .where(own(memory_candidates, tx))
+        .where(own(memory_candidates))
         .order_by(memory_candidates.c.seq.desc(), memory_candidates.c.fact_key)
     )
     return Candidates(
@@ -99,7 +100,7 @@ async def refuse_candidate(tx: UserTransaction, request: CandidateRequest) -> Do
 async def drop_candidates(tx: UserTransaction, fact_key: str | None, values: Collection[str]) -> None:
     """Drop what waits under the key, or says one of the values under any key."""
     said = {tx.cipher.fingerprint(value) for value in values}
-    waiting = (await tx.connection.execute(select(memory_candidates).where(own(memory_candidates, tx)))).all()
+    waiting = (await tx.connection.execute(select(memory_candidates).where(own(memory_candidates)))).all()
     dropped = [
         row.candidate_id
         for row in waiting
@@ -107,21 +108,21 @@ async def drop_candidates(tx: UserTransaction, fact_key: str | None, values: Col
     ]
     if dropped:
         await tx.connection.execute(
-            delete(memory_candidates).where(own(memory_candidates, tx), memory_candidates.c.candidate_id.in_(dropped))
+            delete(memory_candidates).where(own(memory_candidates), among(memory_candidates.c.candidate_id, dropped))
         )
 
 
-async def _take(tx: UserTransaction, request: CandidateRequest) -> Row[Any]:
+async def _take(tx: UserTransaction, request: CandidateRequest) -> Row:
     taken = (
         delete(memory_candidates)
-        .where(own(memory_candidates, tx), memory_candidates.c.candidate_id == request.candidate_id)
+        .where(own(memory_candidates), memory_candidates.c.candidate_id == request.candidate_id)
         .returning(memory_candidates)
     )
-    row = (await tx.connection.execute(taken)).one_or_none()
+    row: Row | None = (await tx.connection.execute(taken)).one_or_none()
     if row is None:
         raise ProblemError(ProblemCode.NOT_FOUND)
     return row
 
 
-def _value(tx: UserTransaction, row: Row[Any]) -> str:
+def _value(tx: UserTransaction, row: Row) -> str:
     return tx.cipher.decrypt(row.value, Place(_VALUE, row.candidate_id))

@@ -17,6 +17,7 @@ from memory.database.schema import (
     sessions,
     tool_effects,
 )
+from memory.database.statements import among
 from memory.database.transactions import UserTransaction
 from memory.facts.tombstones import forget_tombstones
 from memory.sessions.log import erase_memory_entries
@@ -33,8 +34,8 @@ async def clear_memory(tx: UserTransaction, request: ClearMemory) -> Cleared:
     if counters.last_clear_id == request.request_id:
         return Cleared(purge_generation=counters.purge_generation, facts=0, sessions_ended=0, turns_ended=0)
     generation = await raise_purge_generation(tx, request.request_id)
-    open_sessions = select(sessions.c.session_id).where(own(sessions, tx), sessions.c.state == "open")
-    session_ids = (await tx.connection.execute(open_sessions.order_by(sessions.c.session_id))).scalars().all()
+    open_sessions = select(sessions.c.session_id).where(own(sessions), sessions.c.state == "open")
+    session_ids = (await tx.connection.execute(open_sessions.order_by(sessions.c.session_id))).scalars()
     turns_ended = await end_open_turns(tx, FailureCode.MEMORY_CLEARED)
     await mark_ended(tx, session_ids, reason="memory-cleared")
     await _erase_what_was_shown(tx)
@@ -54,10 +55,11 @@ async def _erase_what_was_shown(tx: UserTransaction) -> None:
         await change_turn(tx, turn_id, reply=seal_reply(tx, turn_id, ERASED_REPLY), items=seal_items(tx, turn_id, []))
     await tx.connection.execute(
         delete(behaviour).where(
-            own(behaviour, tx), behaviour.c.kind == BehaviourKind.SEARCH, behaviour.c.turn_id.in_(turn_ids)
+            own(behaviour), behaviour.c.kind == BehaviourKind.SEARCH, among(behaviour.c.turn_id, turn_ids)
         )
     )
 
 
 async def _delete_all(tx: UserTransaction, table: Table) -> int:
-    return (await tx.connection.execute(delete(table).where(own(table, tx)))).rowcount
+    deleted = delete(table).where(own(table)).returning(table.c.tenant_id)
+    return len((await tx.connection.execute(deleted)).all())

@@ -1,6 +1,6 @@
 """The user's own edits: put, delete one, history, restore. Each takes the user's next seq."""
 
-from sqlalchemy import Row, select
+from sqlalchemy import select
 
 from common.memory_api.base import Done
 from common.memory_api.facts import (
@@ -15,6 +15,7 @@ from common.memory_api.facts import (
     RestoreFact,
 )
 from common.problems import ProblemCode, ProblemError
+from memory.database.connection import Row
 from memory.database.schema import memory_fact_versions
 from memory.database.transactions import UserTransaction
 from memory.facts.candidates import drop_candidates
@@ -73,11 +74,11 @@ async def restore_fact(tx: UserTransaction, request: RestoreFact) -> Fact:
     return await write_for_user(tx, proposed)
 
 
-async def _find_version(tx: UserTransaction, request: RestoreFact) -> Row[tuple[object, ...]]:
+async def _find_version(tx: UserTransaction, request: RestoreFact) -> Row:
     query = select(memory_fact_versions).where(
-        own(memory_fact_versions, tx), memory_fact_versions.c.version_id == request.version_id
+        own(memory_fact_versions), memory_fact_versions.c.version_id == request.version_id
     )
-    version = (await tx.connection.execute(query)).one_or_none()
+    version: Row | None = (await tx.connection.execute(query)).one_or_none()
     if version is None:
         raise ProblemError(ProblemCode.NOT_FOUND)
     return version

@@ -1,18 +1,33 @@
 """Reading facts for a turn, and recalling more of them on the model's wish."""
 
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 
 from common.clock import Clock
 from common.memory_api.dispatch import WorkKind, WorkState
 from common.memory_api.facts import RECALL_MAX_ENTRIES, Facts, ListFacts, ReadFacts, Recall, Recalled
 from common.text import normalise
 from memory.database.schema import dispatch, turns
+from memory.database.statements import Statement
 from memory.database.transactions import Database, UserTransaction
 from memory.facts.rows import match_facts, read_facts
 from memory.user_data.behaviour import recent_behaviour
 from memory.users import own
 
 _POLL_SECONDS = 0.02
+
+
+_CURATION_BEFORE = Statement(
+    select(dispatch.c.state, dispatch.c.attempts, dispatch.c.error_code)
+    .where(
+        own(dispatch),
+        dispatch.c.kind == WorkKind.CURATE_TURN,
+        dispatch.c.run == 0,
+        dispatch.c.seq
+        < select(turns.c.seq).where(own(turns), turns.c.turn_id == bindparam("turn_id")).scalar_subquery(),
+    )
+    .order_by(dispatch.c.seq.desc())
+    .limit(1)
+)
 
 
 async def read_facts_for_turn(database: Database, clock: Clock, request: ReadFacts) -> Facts:
@@ -51,16 +66,7 @@ async def _curation_is_coming(tx: UserTransaction, request: ReadFacts) -> bool:
     """Whether the newest earlier turn of this user still waits for its first curation attempt to end."""
     if request.turn_id is None:
         return False
-    seq = await tx.connection.scalar(select(turns.c.seq).where(own(turns, tx), turns.c.turn_id == request.turn_id))
-    if seq is None:
-        return False
-    before = (
-        select(dispatch.c.state, dispatch.c.attempts, dispatch.c.error_code)
-        .where(own(dispatch, tx), dispatch.c.kind == WorkKind.CURATE_TURN, dispatch.c.run == 0, dispatch.c.seq < seq)
-        .order_by(dispatch.c.seq.desc())
-        .limit(1)
-    )
-    record = (await tx.connection.execute(before)).one_or_none()
+    record = (await tx.connection.execute(_CURATION_BEFORE, {"turn_id": request.turn_id})).one_or_none()
     if record is None or record.state not in (WorkState.PENDING, WorkState.LEASED):
         return False
     return record.error_code is None and record.attempts <= 1

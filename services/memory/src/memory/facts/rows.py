@@ -6,15 +6,18 @@ stands there; the clock has no say.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Row, Select, delete, func, insert, or_, select, update
+from sqlalchemy import Select, and_, bindparam, delete, func, insert, or_, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from common.memory_api.facts import Fact, FactAction, FactSource, MemoryCategory
 from common.text import normalise
+from memory.database.connection import Row
 from memory.database.schema import memory_fact_evidence, memory_fact_versions, memory_facts
+from memory.database.statements import Statement
 from memory.database.transactions import UserTransaction
 from memory.encryption.cipher import Place
 from memory.facts.gate import ValidFact
@@ -63,36 +66,58 @@ class MemoryFactRow:
     value: str
     category: MemoryCategory
     order: Order
-    row: Row[Any]
+    row: Row
+
+
+_COLUMNS = tuple(column for column in memory_facts.columns)
+_EVIDENCE = (
+    select(func.count())
+    .where(own(memory_fact_evidence), memory_fact_evidence.c.fact_id == memory_facts.c.fact_id)
+    .scalar_subquery()
+    .label("evidence")
+)
+_NEWEST_FIRST = (memory_facts.c.seq.desc(), memory_facts.c.updated_at.desc(), memory_facts.c.fact_key)
+_IN_FORCE = and_(
+    own(memory_facts), or_(memory_facts.c.expires_at.is_(None), memory_facts.c.expires_at > bindparam("now"))
+)
+_OF_KEY = and_(own(memory_facts), memory_facts.c.fact_key == bindparam("fact_key"))
+_OF_ID = and_(own(memory_facts), memory_facts.c.fact_id == bindparam("fact_id"))
+_WRITTEN = ("value", "category", "source", "seq", "rank", "run", "session_id", "turn_id", "updated_at")
+_KEPT = ("fact_key", "category", "subject", "source", "seq", "rank", "run", "session_id", "turn_id")
+
+_READ = Statement(select(*_COLUMNS, _EVIDENCE).where(_IN_FORCE).order_by(*_NEWEST_FIRST))
+_LOCK_KEY = Statement(select(*_COLUMNS, _EVIDENCE).where(_OF_KEY).with_for_update(of=memory_facts, key_share=True))
+_ADD = Statement(insert(memory_facts), ("tenant_id", "user_id", "fact_id", "fact_key", "created_at", *_WRITTEN))
+_KEEP_VERSION = Statement(
+    insert(memory_fact_versions),
+    ("tenant_id", "user_id", "version_id", "fact_id", "value", "written_at", "replaced_at", *_KEPT),
+)
+_ADD_EVIDENCE = Statement(
+    upsert(memory_fact_evidence).on_conflict_do_nothing(),
+    ("tenant_id", "user_id", "fact_id", "turn_id", "session_id", "source", "created_at"),
+)
 
 
 async def read_rows(tx: UserTransaction) -> list[MemoryFactRow]:
     """The user's facts that have not expired, newest first, ties by key."""
-    query = (
-        select(memory_facts)
-        .where(own(memory_facts, tx), or_(memory_facts.c.expires_at.is_(None), memory_facts.c.expires_at > tx.now))
-        .order_by(memory_facts.c.seq.desc(), memory_facts.c.updated_at.desc(), memory_facts.c.fact_key)
-    )
-    rows = await tx.connection.execute(query)
+    rows = await tx.connection.execute(_READ, {"now": tx.now})
     return [_opened(tx, row) for row in rows]
 
 
 async def find_row(tx: UserTransaction, fact_key: str) -> MemoryFactRow | None:
     """The fact of this key, also an expired one, locked."""
-    query = select(memory_facts).where(own(memory_facts, tx), memory_facts.c.fact_key == fact_key)
-    row = (await tx.connection.execute(query.with_for_update(key_share=True))).one_or_none()
+    row = (await tx.connection.execute(_LOCK_KEY, {"fact_key": fact_key})).one_or_none()
     return None if row is None else _opened(tx, row)
 
 
 async def read_facts(tx: UserTransaction, category: MemoryCategory | None = None) -> list[Fact]:
-    rows = [row for row in await read_rows(tx) if category is None or row.category is category]
-    counts = await _evidence_counts(tx)
-    return [view(row, counts.get(row.fact_id, 0)) for row in rows]
+    rows = await read_rows(tx)
+    return [view(row) for row in rows if category is None or row.category is category]
 
 
 async def read_fact(tx: UserTransaction, fact_key: str) -> Fact | None:
     row = await find_row(tx, fact_key)
-    return None if row is None else view(row, (await _evidence_counts(tx)).get(row.fact_id, 0))
+    return None if row is None else view(row)
 
 
 async def upsert_facts(tx: UserTransaction, fact: ValidFact, writer: Writer) -> FactAction:
@@ -131,33 +156,28 @@ async def _write_over(tx: UserTransaction, existing: MemoryFactRow, fact: ValidF
 
 async def add_evidence(tx: UserTransaction, fact_id: UUID, turn_id: UUID, session_id: UUID, source: FactSource) -> None:
     """A turn supports a fact once, however often it is curated."""
-    await tx.connection.execute(
-        upsert(memory_fact_evidence)
-        .values(**tx.key, fact_id=fact_id, turn_id=turn_id, session_id=session_id, source=source, created_at=tx.now)
-        .on_conflict_do_nothing()
-    )
+    added = {"fact_id": fact_id, "turn_id": turn_id, "session_id": session_id, "source": source, "created_at": tx.now}
+    await tx.connection.execute(_ADD_EVIDENCE, added)
 
 
 async def delete_row(tx: UserTransaction, row: MemoryFactRow) -> None:
     """Delete the fact; its versions, evidence and uses go with it."""
-    await tx.connection.execute(
-        delete(memory_facts).where(own(memory_facts, tx), memory_facts.c.fact_id == row.fact_id)
-    )
+    await tx.connection.execute(delete(memory_facts).where(own(memory_facts), memory_facts.c.fact_id == row.fact_id))
 
 
 def versions_of(tx: UserTransaction, fact_key: str) -> Select[Any]:
     return (
         select(memory_fact_versions)
-        .where(own(memory_fact_versions, tx), memory_fact_versions.c.fact_key == fact_key)
+        .where(own(memory_fact_versions), memory_fact_versions.c.fact_key == fact_key)
         .order_by(memory_fact_versions.c.replaced_at.desc(), memory_fact_versions.c.version_id.desc())
     )
 
 
-def version_value(tx: UserTransaction, row: Row[Any]) -> str:
+def version_value(tx: UserTransaction, row: Row) -> str:
     return tx.cipher.decrypt(row.value, Place(_VERSION, row.version_id))
 
 
-def view(row: MemoryFactRow, evidence: int) -> Fact:
+def view(row: MemoryFactRow) -> Fact:
     stored = row.row
     return Fact(
         fact_id=row.fact_id,
@@ -169,13 +189,13 @@ def view(row: MemoryFactRow, evidence: int) -> Fact:
         seq=stored.seq,
         session_id=stored.session_id,
         turn_id=stored.turn_id,
-        evidence=evidence,
+        evidence=stored.evidence,
         created_at=stored.created_at,
         updated_at=stored.updated_at,
     )
 
 
-def _opened(tx: UserTransaction, row: Row[Any]) -> MemoryFactRow:
+def _opened(tx: UserTransaction, row: Row) -> MemoryFactRow:
     return MemoryFactRow(
         fact_id=row.fact_id,
         fact_key=row.fact_key,
@@ -188,22 +208,19 @@ def _opened(tx: UserTransaction, row: Row[Any]) -> MemoryFactRow:
 
 async def _insert(tx: UserTransaction, fact: ValidFact, writer: Writer) -> UUID:
     fact_id = tx.new_id()
-    await tx.connection.execute(
-        insert(memory_facts).values(
-            **tx.key,
-            fact_id=fact_id,
-            fact_key=fact.key,
-            created_at=tx.now,
-            **_written(tx, fact_id, fact, writer),
-        )
-    )
+    added = {"fact_id": fact_id, "fact_key": fact.key, "created_at": tx.now, **_written(tx, fact_id, fact, writer)}
+    await tx.connection.execute(_ADD, added)
     return fact_id
 
 
 async def _change(tx: UserTransaction, fact_id: UUID, **values: Any) -> None:
-    await tx.connection.execute(
-        update(memory_facts).where(own(memory_facts, tx), memory_facts.c.fact_id == fact_id).values(**values)
-    )
+    new = {f"new_{name}": value for name, value in values.items()}
+    await tx.connection.execute(_changing(tuple(values)), {"fact_id": fact_id, **new})
+
+
+@cache
+def _changing(columns: tuple[str, ...]) -> Statement:
+    return Statement(update(memory_facts).where(_OF_ID).values({name: bindparam(f"new_{name}") for name in columns}))
 
 
 def _written(tx: UserTransaction, fact_id: UUID, fact: ValidFact, writer: Writer) -> dict[str, Any]:
@@ -218,33 +235,21 @@ def _written(tx: UserTransaction, fact_id: UUID, fact: ValidFact, writer: Writer
     }
 
 
-def _ordered(order: Order) -> dict[str, int]:
-    return {"seq": order.seq, "rank": order.rank, "run": order.run}
-
-
 async def _keep_version(tx: UserTransaction, existing: MemoryFactRow) -> None:
     version_id = tx.new_id()
-    kept = ("fact_key", "category", "subject", "source", "seq", "rank", "run", "session_id", "turn_id")
-    await tx.connection.execute(
-        insert(memory_fact_versions).values(
-            **tx.key,
-            **{name: getattr(existing.row, name) for name in kept},
-            version_id=version_id,
-            fact_id=existing.fact_id,
-            value=tx.cipher.encrypt(existing.value, Place(_VERSION, version_id)),
-            written_at=existing.row.updated_at,
-            replaced_at=tx.now,
-        )
-    )
+    added = {
+        **{name: existing.row[name] for name in _KEPT},
+        "version_id": version_id,
+        "fact_id": existing.fact_id,
+        "value": tx.cipher.encrypt(existing.value, Place(_VERSION, version_id)),
+        "written_at": existing.row.updated_at,
+        "replaced_at": tx.now,
+    }
+    await tx.connection.execute(_KEEP_VERSION, added)
 
 
-async def _evidence_counts(tx: UserTransaction) -> dict[UUID, int]:
-    query = (
-        select(memory_fact_evidence.c.fact_id, func.count().label("evidence"))
-        .where(own(memory_fact_evidence, tx))
-        .group_by(memory_fact_evidence.c.fact_id)
-    )
-    return {row.fact_id: row.evidence for row in await tx.connection.execute(query)}
+def _ordered(order: Order) -> dict[str, int]:
+    return {"seq": order.seq, "rank": order.rank, "run": order.run}
 
 
 def match_facts(facts: Sequence[Fact], topic: str, limit: int) -> list[Fact]:

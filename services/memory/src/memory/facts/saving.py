@@ -1,10 +1,11 @@
 """`save_memory`: the model's explicit write, under the turn's lease and once per (turn, call id)."""
 
-from sqlalchemy import insert, select
+from sqlalchemy import bindparam, insert, select
 
 from common.memory_api.dispatch import WorkKind
 from common.memory_api.facts import FactAction, FactOutcome, FactSource, SaveFact
 from memory.database.schema import tool_effects
+from memory.database.statements import Statement
 from memory.database.transactions import UserTransaction
 from memory.dispatch.records import lock_work, must_hold_lease
 from memory.facts.candidates import take_candidate
@@ -14,6 +15,17 @@ from memory.facts.rows import Writer
 from memory.facts.writing import MEMORY_DISABLED, outcome, through_gate, write_fact
 from memory.turns.rows import TurnRow, find_turn, user_text
 from memory.users import lock_user, own
+
+_ADD = Statement(
+    insert(tool_effects), ("tenant_id", "user_id", "turn_id", "call_id", "action", "fact_key", "rule", "created_at")
+)
+_FIND = Statement(
+    select(tool_effects).where(
+        own(tool_effects),
+        tool_effects.c.turn_id == bindparam("turn_id"),
+        tool_effects.c.call_id == bindparam("call_id"),
+    )
+)
 
 
 async def save_fact(tx: UserTransaction, request: SaveFact) -> FactOutcome:
@@ -26,17 +38,15 @@ async def save_fact(tx: UserTransaction, request: SaveFact) -> FactOutcome:
         return done
     result = await _save(tx, checked, turn)
     tx.measured.fact_proposed(FactSource.SAVE_MEMORY, result)
-    await tx.connection.execute(
-        insert(tool_effects).values(
-            **tx.key,
-            turn_id=request.turn_id,
-            call_id=request.call_id,
-            action=result.action,
-            fact_key=result.key,
-            rule=result.rule,
-            created_at=tx.now,
-        )
-    )
+    done_now = {
+        "turn_id": request.turn_id,
+        "call_id": request.call_id,
+        "action": result.action,
+        "fact_key": result.key,
+        "rule": result.rule,
+        "created_at": tx.now,
+    }
+    await tx.connection.execute(_ADD, done_now)
     return result
 
 
@@ -57,12 +67,8 @@ def _writer(turn: TurnRow) -> Writer:
 
 async def _done_before(tx: UserTransaction, request: SaveFact, checked: ValidFact | FactOutcome) -> FactOutcome | None:
     """The outcome of the same call in an earlier attempt; the value is the request's own."""
-    query = select(tool_effects).where(
-        own(tool_effects, tx),
-        tool_effects.c.turn_id == request.turn_id,
-        tool_effects.c.call_id == request.call_id,
-    )
-    row = (await tx.connection.execute(query)).one_or_none()
+    wanted = {"turn_id": request.turn_id, "call_id": request.call_id}
+    row = (await tx.connection.execute(_FIND, wanted)).one_or_none()
     if row is None:
         return None
     if isinstance(checked, ValidFact) and row.fact_key == checked.key:

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from sqlalchemy import ARRAY, Uuid, bindparam, cast, insert, select, update
+from sqlalchemy import ARRAY, Uuid, and_, bindparam, cast, insert, select, update
 
 from common.memory_api.sessions import EntryKind, Layer, LogEntry, NewLogEntry
 from common.problems import ProblemCode, ProblemError
 from memory.database.schema import session_log, sessions
+from memory.database.statements import Statement
 from memory.database.transactions import UserTransaction
 from memory.encryption.cipher import Place
 from memory.users import own
@@ -18,22 +19,57 @@ ERASED_PAYLOAD = '{"role":"system","content":"[cleared by the user]"}'
 """What stands in place of an entry that held memory once the user has cleared it."""
 
 
+_OF_SESSION = and_(own(sessions), sessions.c.session_id == bindparam("session_id"))
+_ENTRIES = select(session_log).where(own(session_log), session_log.c.session_id == bindparam("session_id"))
+
+_LOCK = Statement(select(sessions.c.head).where(_OF_SESSION).with_for_update(key_share=True))
+_EXISTS = Statement(select(sessions.c.session_id).where(_OF_SESSION))
+_MOVE_HEAD = Statement(
+    update(sessions)
+    .where(_OF_SESSION)
+    .values(head=bindparam("new_head"), last_activity_at=bindparam("new_last_activity_at"))
+)
+_ADD = Statement(
+    insert(session_log),
+    (
+        "tenant_id",
+        "user_id",
+        "session_id",
+        "position",
+        "entry_id",
+        "turn_id",
+        "attempt",
+        "kind",
+        "layer",
+        "payload",
+        "bears_memory",
+        "memory_fact_ids",
+        "created_at",
+    ),
+)
+_READ_ALL = Statement(_ENTRIES.order_by(session_log.c.position))
+_READ_TURN = Statement(_ENTRIES.where(session_log.c.turn_id == bindparam("turn_id")).order_by(session_log.c.position))
+_READ_IDS_AFTER = Statement(
+    select(session_log.c.entry_id)
+    .where(
+        own(session_log),
+        session_log.c.session_id == bindparam("session_id"),
+        session_log.c.position > bindparam("after"),
+    )
+    .order_by(session_log.c.position)
+)
+
+
 async def lock_session(tx: UserTransaction, session_id: UUID) -> int:
     """Lock the session and return its head, the position of its last entry."""
-    found = (
-        select(sessions.c.head)
-        .where(own(sessions, tx), sessions.c.session_id == session_id)
-        .with_for_update(key_share=True)
-    )
-    head = (await tx.connection.execute(found)).scalar_one_or_none()
+    head = await tx.connection.scalar(_LOCK, {"session_id": session_id})
     if head is None:
         raise ProblemError(ProblemCode.NOT_FOUND)
     return int(head)
 
 
 async def must_exist(tx: UserTransaction, session_id: UUID) -> None:
-    found = select(sessions.c.session_id).where(own(sessions, tx), sessions.c.session_id == session_id)
-    if (await tx.connection.execute(found)).one_or_none() is None:
+    if await tx.connection.scalar(_EXISTS, {"session_id": session_id}) is None:
         raise ProblemError(ProblemCode.NOT_FOUND)
 
 
@@ -57,11 +93,10 @@ async def append(
         raise ProblemError(ProblemCode.HEAD_MOVED)
     if not entries:
         return head
-    await tx.connection.execute(
-        insert(session_log),
+    await tx.connection.execute_many(
+        _ADD,
         [
             {
-                **tx.key,
                 "session_id": session_id,
                 "position": head + offset,
                 "entry_id": entry.entry_id,
@@ -78,20 +113,17 @@ async def append(
         ],
     )
     new_head = head + len(entries)
-    await tx.connection.execute(
-        update(sessions)
-        .where(own(sessions, tx), sessions.c.session_id == session_id)
-        .values(head=new_head, last_activity_at=tx.now)
-    )
+    moved = {"session_id": session_id, "new_head": new_head, "new_last_activity_at": tx.now}
+    await tx.connection.execute(_MOVE_HEAD, moved)
     return new_head
 
 
 async def read_log(tx: UserTransaction, session_id: UUID, turn_id: UUID | None = None) -> list[LogEntry]:
     """The session's log in order, or one turn's part of it."""
-    query = select(session_log).where(own(session_log, tx), session_log.c.session_id == session_id)
-    if turn_id is not None:
-        query = query.where(session_log.c.turn_id == turn_id)
-    rows = await tx.connection.execute(query.order_by(session_log.c.position))
+    if turn_id is None:
+        rows = await tx.connection.execute(_READ_ALL, {"session_id": session_id})
+    else:
+        rows = await tx.connection.execute(_READ_TURN, {"session_id": session_id, "turn_id": turn_id})
     return [
         LogEntry(
             position=row.position,
@@ -112,19 +144,17 @@ async def erase_memory_entries(tx: UserTransaction) -> list[UUID]:
 
     Returns the turns that the entries belong to.
     """
-    bearing = select(session_log.c.entry_id, session_log.c.turn_id).where(
-        own(session_log, tx), session_log.c.bears_memory
-    )
+    bearing = select(session_log.c.entry_id, session_log.c.turn_id).where(own(session_log), session_log.c.bears_memory)
     rows = (await tx.connection.execute(bearing)).all()
     if not rows:
         return []
     statement = (
         update(session_log)
-        .where(own(session_log, tx), session_log.c.entry_id == bindparam("of_entry"))
+        .where(own(session_log), session_log.c.entry_id == bindparam("of_entry"))
         .values(payload=bindparam("erased"), memory_fact_ids=cast([], ARRAY(Uuid)))
     )
-    await tx.connection.execute(
-        statement,
+    await tx.connection.execute_many(
+        Statement(statement),
         [
             {"of_entry": entry_id, "erased": tx.cipher.encrypt(ERASED_PAYLOAD, Place(_PAYLOAD, entry_id))}
             for entry_id in (row.entry_id for row in rows)
@@ -138,9 +168,5 @@ async def _is_repeated(
 ) -> bool:
     if not entries or head != expected_head + len(entries):
         return False
-    stored = await tx.connection.execute(
-        select(session_log.c.entry_id)
-        .where(own(session_log, tx), session_log.c.session_id == session_id, session_log.c.position > expected_head)
-        .order_by(session_log.c.position)
-    )
+    stored = await tx.connection.execute(_READ_IDS_AFTER, {"session_id": session_id, "after": expected_head})
     return [row.entry_id for row in stored] == [entry.entry_id for entry in entries]

@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, Select, and_, func, insert, select, update
+from sqlalchemy import ARRAY, Select, Uuid, and_, any_, bindparam, func, insert, select, update
 
 from common.memory_api.sessions import CreateSession, ListSessions, Session, SessionRequest, Sessions
 from common.memory_api.turns import FailureCode
 from common.problems import ProblemCode, ProblemError
+from memory.database.connection import Row
 from memory.database.schema import sessions, turns
+from memory.database.statements import Statement
 from memory.database.transactions import UserTransaction
 from memory.turns.ending import end_open_turns
 from memory.turns.rows import IS_OPEN
@@ -19,9 +21,8 @@ from memory.users import lock_user, own
 async def create_session(tx: UserTransaction, _: CreateSession) -> Session:
     await lock_user(tx)
     session_id = tx.new_id()
-    await tx.connection.execute(
-        insert(sessions).values(**tx.key, session_id=session_id, created_at=tx.now, last_activity_at=tx.now)
-    )
+    added = {"session_id": session_id, "created_at": tx.now, "last_activity_at": tx.now}
+    await tx.connection.execute(_ADD, added)
     return await _session(tx, session_id)
 
 
@@ -30,7 +31,7 @@ async def get_session(tx: UserTransaction, request: SessionRequest) -> Session:
 
 
 async def list_sessions(tx: UserTransaction, request: ListSessions) -> Sessions:
-    query = _query(tx).order_by(sessions.c.last_activity_at.desc(), sessions.c.session_id).limit(request.limit)
+    query = _query().order_by(sessions.c.last_activity_at.desc(), sessions.c.session_id).limit(request.limit)
     return Sessions(sessions=[_view(row) for row in await tx.connection.execute(query)])
 
 
@@ -44,14 +45,11 @@ async def end_session(tx: UserTransaction, request: SessionRequest) -> Session:
 
 
 async def mark_ended(tx: UserTransaction, session_ids: Sequence[UUID], reason: str) -> None:
-    await tx.connection.execute(
-        update(sessions)
-        .where(own(sessions, tx), sessions.c.session_id.in_(session_ids), sessions.c.state == "open")
-        .values(state="ended", ended_at=tx.now, end_reason=reason)
-    )
+    ended = {"ended": list(session_ids), "new_ended_at": tx.now, "new_end_reason": reason}
+    await tx.connection.execute(_MARK_ENDED, ended)
 
 
-def _query(tx: UserTransaction) -> Select[Any]:
+def _query() -> Select[Any]:
     of_session = and_(
         turns.c.tenant_id == sessions.c.tenant_id,
         turns.c.user_id == sessions.c.user_id,
@@ -61,17 +59,28 @@ def _query(tx: UserTransaction) -> Select[Any]:
         sessions,
         select(func.count()).where(of_session).correlate(sessions).scalar_subquery().label("turns"),
         select(turns.c.turn_id).where(of_session, IS_OPEN).correlate(sessions).scalar_subquery().label("open_turn_id"),
-    ).where(own(sessions, tx))
+    ).where(own(sessions))
+
+
+_ADD = Statement(insert(sessions), ("tenant_id", "user_id", "session_id", "created_at", "last_activity_at"))
+_MARK_ENDED = Statement(
+    update(sessions)
+    .where(
+        own(sessions), sessions.c.session_id == any_(bindparam("ended", type_=ARRAY(Uuid))), sessions.c.state == "open"
+    )
+    .values(state="ended", ended_at=bindparam("new_ended_at"), end_reason=bindparam("new_end_reason"))
+)
+_FIND = Statement(_query().where(sessions.c.session_id == bindparam("session_id")))
 
 
 async def _session(tx: UserTransaction, session_id: UUID) -> Session:
-    row = (await tx.connection.execute(_query(tx).where(sessions.c.session_id == session_id))).one_or_none()
+    row = (await tx.connection.execute(_FIND, {"session_id": session_id})).one_or_none()
     if row is None:
         raise ProblemError(ProblemCode.NOT_FOUND)
     return _view(row)
 
 
-def _view(row: Row[Any]) -> Session:
+def _view(row: Row) -> Session:
     return Session(
         session_id=row.session_id,
         state=row.state,

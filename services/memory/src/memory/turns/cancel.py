@@ -8,7 +8,7 @@ from memory.dispatch.records import lock_work
 from memory.sessions.log import lock_session
 from memory.turns.ending import give_up
 from memory.turns.rows import find_turn
-from memory.turns.view import view_of
+from memory.turns.view import get_turn
 from memory.users import lock_user
 
 
@@ -21,4 +21,4 @@ async def cancel_turn(tx: UserTransaction, request: TurnRequest) -> TurnView:
     if TurnStatus(turn.status).open:
         record = await lock_work(tx, WorkKind.TURN, request.turn_id)
         await give_up(tx, turn, record, FailureCode.CANCELLED_BY_USER)
-    return await view_of(tx, await find_turn(tx, request.turn_id))
+    return await get_turn(tx, request)

@@ -4,22 +4,40 @@ import json
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import bindparam, func, select
 
 from common.memory_api.base import Done
 from common.memory_api.dispatch import WorkKind
 from common.memory_api.turns import ClaimedTurn, ClaimTurn, Lease, ReleaseTurn, RenewLease, TurnStatus
 from common.problems import ProblemCode, ProblemError
+from memory.database.connection import Row
 from memory.database.schema import model_calls, sessions
+from memory.database.statements import Statement
 from memory.database.transactions import UserTransaction
-from memory.dispatch.records import Record, hand_back, lock_work, must_hold_lease, renew, take_lease
+from memory.dispatch.records import hand_back, lock_work, must_hold_lease, renew, take_lease
 from memory.encryption.cipher import Place
 from memory.sessions.log import read_log
 from memory.turns.rows import TurnRow, change_turn, find_turn, user_text
 from memory.user_data.behaviour import recent_behaviour
-from memory.user_data.favourites import favourite_items
-from memory.user_data.settings import read_settings
+from memory.user_data.favourites import FAVOURITES_IN_ORDER
+from memory.user_data.settings import STORED_SETTINGS, open_settings
 from memory.users import own
+
+# The session, and of the user's data what needs a single value each: one statement instead of four.
+_CONTEXT = Statement(
+    select(
+        sessions.c.session_id,
+        sessions.c.release,
+        sessions.c.head,
+        sessions.c.session_constraints,
+        STORED_SETTINGS.label("settings"),
+        FAVOURITES_IN_ORDER.label("favourites"),
+        select(func.count())
+        .where(own(model_calls), model_calls.c.turn_id == bindparam("turn_id"))
+        .scalar_subquery()
+        .label("stored_calls"),
+    ).where(own(sessions), sessions.c.session_id == bindparam("session_id"))
+)
 
 
 async def claim_turn(tx: UserTransaction, request: ClaimTurn) -> ClaimedTurn:
@@ -68,9 +86,8 @@ async def release_turn(tx: UserTransaction, request: ReleaseTurn) -> Done:
 
 
 async def _claimed(tx: UserTransaction, turn: TurnRow, attempt: int, deadline_at: datetime) -> ClaimedTurn:
-    session = (
-        await tx.connection.execute(select(sessions).where(own(sessions, tx), sessions.c.session_id == turn.session_id))
-    ).one()
+    wanted = {"session_id": turn.session_id, "turn_id": turn.turn_id}
+    session = (await tx.connection.execute(_CONTEXT, wanted)).one()
     return ClaimedTurn(
         turn_id=turn.turn_id,
         session_id=turn.session_id,
@@ -85,9 +102,9 @@ async def _claimed(tx: UserTransaction, turn: TurnRow, attempt: int, deadline_at
         log=await read_log(tx, turn.session_id),
         session_constraints=_session_constraints(tx, session),
         behaviour=await recent_behaviour(tx),
-        favourites=await favourite_items(tx),
-        settings=await read_settings(tx),
-        model_calls=await _stored_calls(tx, turn),
+        favourites=session.favourites or [],
+        settings=open_settings(tx, session.settings),
+        model_calls=session.stored_calls,
     )
 
 
@@ -100,12 +117,7 @@ def _session_constraints(tx: UserTransaction, session: Any) -> dict[str, Any] | 
     return stored if isinstance(stored, dict) else None
 
 
-async def _stored_calls(tx: UserTransaction, turn: TurnRow) -> int:
-    query = select(func.count()).where(own(model_calls, tx), model_calls.c.turn_id == turn.turn_id)
-    return int(await tx.connection.scalar(query) or 0)
-
-
-def _deadline_of(tx: UserTransaction, record: Record) -> datetime:
+def _deadline_of(tx: UserTransaction, record: Row) -> datetime:
     deadline: datetime | None = record.deadline_at
     return deadline or tx.now + tx.policy.deadline
 

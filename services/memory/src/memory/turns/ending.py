@@ -27,8 +27,9 @@ async def record_end(
     failure: FailureCode | None,
     reply: str,
     items: list[ItemCard],
-) -> None:
-    """Write the turn's end: its state, answer and items, and the curation to come. The caller closes the record.
+) -> TurnStatus:
+    """Write the turn's end: its state, answer and items, and the curation to come; returns the state. The caller
+    closes the record.
 
     A failed turn is curated too: what its user said stays said. A cancelled one is not: they took it back.
     """
@@ -52,6 +53,7 @@ async def record_end(
             seq=turn.seq,
             generation=turn.purge_generation,
         )
+    return status
 
 
 async def close_log(tx: UserTransaction, turn: TurnRow, head: int, answer: str) -> None:
@@ -88,7 +90,7 @@ async def give_up(
 
 async def end_open_turns(tx: UserTransaction, failure: FailureCode, session_id: UUID | None = None) -> int:
     """End the user's open turns (of one session, or of all); the caller holds the user's lock."""
-    query = select(turns.c.turn_id, turns.c.session_id).where(own(turns, tx), IS_OPEN)
+    query = select(turns.c.turn_id, turns.c.session_id).where(own(turns), IS_OPEN)
     if session_id is not None:
         query = query.where(turns.c.session_id == session_id)
     found = (await tx.connection.execute(query.order_by(turns.c.session_id))).all()

@@ -1,16 +1,32 @@
 """What model calls cost, as the provider reported it."""
 
-from sqlalchemy import func, select
+from sqlalchemy import bindparam, func, select
 from sqlalchemy.dialects.postgresql import insert
 
 from common.memory_api.sessions import SessionRequest
 from common.memory_api.turns import ModelCall, ModelCallKind
 from common.memory_api.usage import TurnModelCall, Usage
 from memory.database.schema import model_calls, turns
+from memory.database.statements import Statement
 from memory.database.transactions import UserTransaction
 from memory.sessions.log import must_exist
 from memory.turns.rows import TurnRow
 from memory.users import own
+
+_ADD = Statement(
+    insert(model_calls).on_conflict_do_nothing(),
+    ("tenant_id", "user_id", "turn_id", "session_id", "run", "created_at", *ModelCall.model_fields),
+)
+
+
+_LAST_NUMBER = Statement(
+    select(func.max(model_calls.c.call_number)).where(
+        own(model_calls),
+        model_calls.c.turn_id == bindparam("turn_id"),
+        model_calls.c.kind == ModelCallKind.CURATOR,
+        model_calls.c.run == bindparam("run"),
+    )
+)
 
 # L0 and L1 are the same for everybody; the hashes of the others are of a user's words and get that user's key.
 _SHARED_LAYERS = frozenset({"L0", "L1"})
@@ -23,28 +39,20 @@ async def store_model_call(tx: UserTransaction, turn: TurnRow, call: ModelCall, 
         layer: digest if layer in _SHARED_LAYERS else tx.cipher.exact_hash(layer, digest).hex()[:16]
         for layer, digest in call.layer_hashes.items()
     }
-    await tx.connection.execute(
-        insert(model_calls)
-        .values(
-            **tx.key,
-            turn_id=turn.turn_id,
-            session_id=turn.session_id,
-            run=run,
-            created_at=tx.now,
-            **{**call.model_dump(), "call_number": number, "layer_hashes": hashes},
-        )
-        .on_conflict_do_nothing()
-    )
+    added = {
+        **call.model_dump(),
+        "call_number": number,
+        "layer_hashes": hashes,
+        "turn_id": turn.turn_id,
+        "session_id": turn.session_id,
+        "run": run,
+        "created_at": tx.now,
+    }
+    await tx.connection.execute(_ADD, added)
 
 
 async def _next_number(tx: UserTransaction, turn: TurnRow, run: int) -> int:
-    stored = select(func.coalesce(func.max(model_calls.c.call_number), 0)).where(
-        own(model_calls, tx),
-        model_calls.c.turn_id == turn.turn_id,
-        model_calls.c.kind == ModelCallKind.CURATOR,
-        model_calls.c.run == run,
-    )
-    return int(await tx.connection.scalar(stored) or 0) + 1
+    return int(await tx.connection.scalar(_LAST_NUMBER, {"turn_id": turn.turn_id, "run": run}) or 0) + 1
 
 
 async def session_usage(tx: UserTransaction, request: SessionRequest) -> Usage:
@@ -58,10 +66,10 @@ async def session_usage(tx: UserTransaction, request: SessionRequest) -> Usage:
             & (turns.c.user_id == model_calls.c.user_id)
             & (turns.c.turn_id == model_calls.c.turn_id),
         )
-        .where(own(model_calls, tx), model_calls.c.session_id == request.session_id)
+        .where(own(model_calls), model_calls.c.session_id == request.session_id)
         .order_by(turns.c.seq, model_calls.c.created_at, model_calls.c.call_number)
     )
-    rows = (await tx.connection.execute(query)).mappings()
+    rows = await tx.connection.execute(query)
     fields = set(TurnModelCall.model_fields)
     return Usage(
         calls=[

@@ -1,28 +1,43 @@
 """Storing steps and finishing a turn, both under the lease."""
 
-from sqlalchemy import select, update
+from sqlalchemy import ARRAY, Uuid, and_, any_, bindparam, select, update
 from sqlalchemy.dialects.postgresql import insert
 
-from common.memory_api.dispatch import WorkKind, WorkState
+from common.memory_api.dispatch import WorkState
 from common.memory_api.turns import AppendStep, FinishTurn, Head, MemoryUse, TurnReference
 from memory.database.schema import memory_facts, memory_uses, sessions
+from memory.database.statements import Statement
 from memory.database.transactions import UserTransaction
-from memory.dispatch.records import close, lock_work, must_hold_lease
+from memory.dispatch.records import close, must_hold_lease
 from memory.encryption.cipher import Place
-from memory.sessions.log import append, lock_session
+from memory.sessions.log import append
 from memory.turns.ending import close_log, record_end
+from memory.turns.holding import lock_turn
 from memory.turns.model_calls import store_model_call
-from memory.turns.rows import find_turn, reference, seal_json
+from memory.turns.rows import reference, seal_json
 from memory.user_data.behaviour import add_behaviour
 from memory.users import own
+
+_OF_SESSION = and_(own(sessions), sessions.c.session_id == bindparam("session_id"))
+_SHOWN = and_(own(memory_facts), memory_facts.c.fact_id == any_(bindparam("shown", type_=ARRAY(Uuid))))
+
+_KEEP_CONSTRAINTS = Statement(update(sessions).where(_OF_SESSION).values(session_constraints=bindparam("sealed")))
+_KEEP_RELEASE = Statement(
+    update(sessions).where(_OF_SESSION, sessions.c.release.is_(None)).values(release=bindparam("kept"))
+)
+_LOCK_SHOWN = Statement(
+    select(memory_facts.c.fact_id).where(_SHOWN).order_by(memory_facts.c.fact_id).with_for_update(key_share=True)
+)
+_ADD_USE = Statement(
+    insert(memory_uses).on_conflict_do_nothing(), ("tenant_id", "user_id", "turn_id", "fact_id", "how", "created_at")
+)
+_MARK_USED = Statement(update(memory_facts).where(_SHOWN).values(last_used_at=bindparam("new_last_used_at")))
 
 
 async def append_step(tx: UserTransaction, request: AppendStep) -> Head:
     """Append what a model call or its tools brought, before anything else happens because of it."""
-    session_id = (await find_turn(tx, request.turn_id)).session_id
-    head = await lock_session(tx, session_id)
-    turn = await find_turn(tx, request.turn_id, lock=True)
-    must_hold_lease(await lock_work(tx, WorkKind.TURN, request.turn_id), request.lease_token)
+    turn, head, record = await lock_turn(tx, request.turn_id)
+    must_hold_lease(record, request.lease_token)
     new_head = await append(
         tx,
         turn.session_id,
@@ -41,10 +56,8 @@ async def append_step(tx: UserTransaction, request: AppendStep) -> Head:
 
 async def finish_turn(tx: UserTransaction, request: FinishTurn) -> TurnReference:
     """Complete or fail, in one transaction. Repeating it with the same token changes nothing."""
-    session_id = (await find_turn(tx, request.turn_id)).session_id
-    head = await lock_session(tx, session_id)
-    turn = await find_turn(tx, request.turn_id, lock=True)
-    record = await lock_work(tx, WorkKind.TURN, request.turn_id)
+    turn, head, record = await lock_turn(tx, request.turn_id)
+    session_id = turn.session_id
     if record.state != WorkState.LEASED and record.lease_token == request.lease_token:
         return reference(turn)
     must_hold_lease(record, request.lease_token)
@@ -64,23 +77,16 @@ async def finish_turn(tx: UserTransaction, request: FinishTurn) -> TurnReference
     await add_behaviour(tx, turn, request.behaviour)
     if request.session_constraints is not None:
         place = Place("sessions.session_constraints", session_id)
-        await tx.connection.execute(
-            update(sessions)
-            .where(own(sessions, tx), sessions.c.session_id == session_id)
-            .values(session_constraints=seal_json(tx, request.session_constraints, place))
-        )
-    await record_end(tx, turn, failure=request.failure, reply=request.reply, items=list(request.items))
+        sealed = seal_json(tx, request.session_constraints, place)
+        await tx.connection.execute(_KEEP_CONSTRAINTS, {"session_id": session_id, "sealed": sealed})
+    status = await record_end(tx, turn, failure=request.failure, reply=request.reply, items=list(request.items))
     await close(tx, record, error_code=request.failure)
-    return reference(await find_turn(tx, request.turn_id))
+    return reference(turn).model_copy(update={"status": status})
 
 
 async def _keep_release(tx: UserTransaction, session_id: object, release: str) -> None:
     """A session keeps the release it started with."""
-    await tx.connection.execute(
-        update(sessions)
-        .where(own(sessions, tx), sessions.c.session_id == session_id, sessions.c.release.is_(None))
-        .values(release=release)
-    )
+    await tx.connection.execute(_KEEP_RELEASE, {"session_id": session_id, "kept": release})
 
 
 async def _store_uses(tx: UserTransaction, request: FinishTurn) -> None:
@@ -88,25 +94,13 @@ async def _store_uses(tx: UserTransaction, request: FinishTurn) -> None:
     uses: set[MemoryUse] = set(request.memory_uses)
     if not uses:
         return
-    still_there = set(
-        (
-            await tx.connection.execute(
-                select(memory_facts.c.fact_id)
-                .where(own(memory_facts, tx), memory_facts.c.fact_id.in_({use.fact_id for use in uses}))
-                .order_by(memory_facts.c.fact_id)
-                .with_for_update(key_share=True)
-            )
-        ).scalars()
-    )
+    shown = [*{use.fact_id for use in uses}]
+    still_there = set((await tx.connection.execute(_LOCK_SHOWN, {"shown": shown})).scalars())
     rows = [
-        {**tx.key, "turn_id": request.turn_id, "fact_id": use.fact_id, "how": use.how, "created_at": tx.now}
+        {"turn_id": request.turn_id, "fact_id": use.fact_id, "how": use.how, "created_at": tx.now}
         for use in sorted(uses, key=lambda use: (str(use.fact_id), use.how))
         if use.fact_id in still_there
     ]
     if rows:
-        await tx.connection.execute(insert(memory_uses).on_conflict_do_nothing(), rows)
-        await tx.connection.execute(
-            update(memory_facts)
-            .where(own(memory_facts, tx), memory_facts.c.fact_id.in_(still_there))
-            .values(last_used_at=tx.now)
-        )
+        await tx.connection.execute_many(_ADD_USE, rows)
+        await tx.connection.execute(_MARK_USED, {"shown": [*still_there], "new_last_used_at": tx.now})

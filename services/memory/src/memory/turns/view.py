@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 
 from common.memory_api.base import TurnRequest
 from common.memory_api.dispatch import WorkKind, WorkState
@@ -17,11 +17,13 @@ from common.memory_api.turns import (
     TurnStatus,
     TurnView,
 )
+from common.problems import ProblemCode, ProblemError
 from memory.curation.outcomes import read_outcomes
 from memory.database.schema import dispatch, turns
+from memory.database.statements import Statement
 from memory.database.transactions import UserTransaction
 from memory.sessions.log import must_exist, read_log
-from memory.turns.rows import TurnRow, find_turn, items, reply, user_text
+from memory.turns.rows import TurnRow, items, reply, user_text
 from memory.users import own
 
 SAVE_MEMORY_TOOL = "save_memory"
@@ -35,18 +37,35 @@ _CURATION_STATES = {
 }
 
 
+_VIEWED = select(
+    turns,
+    select(dispatch.c.state)
+    .where(own(dispatch), dispatch.c.kind == WorkKind.CURATE_TURN, dispatch.c.subject_id == turns.c.turn_id)
+    .order_by(dispatch.c.run)
+    .limit(1)
+    .scalar_subquery()
+    .label("curation_state"),
+).where(own(turns))
+
+_FIND = Statement(_VIEWED.where(turns.c.turn_id == bindparam("turn_id")))
+_OF_SESSION = Statement(_VIEWED.where(turns.c.session_id == bindparam("session_id")).order_by(turns.c.seq))
+
+
 async def get_turn(tx: UserTransaction, request: TurnRequest) -> TurnView:
-    return await view_of(tx, await find_turn(tx, request.turn_id))
+    row = (await tx.connection.execute(_FIND, {"turn_id": request.turn_id})).one_or_none()
+    if row is None:
+        raise ProblemError(ProblemCode.NOT_FOUND)
+    return await _view(tx, row)
 
 
 async def session_turns(tx: UserTransaction, request: SessionRequest) -> Turns:
     await must_exist(tx, request.session_id)
-    query = select(turns).where(own(turns, tx), turns.c.session_id == request.session_id).order_by(turns.c.seq)
-    rows = (await tx.connection.execute(query)).all()
-    return Turns(turns=[await view_of(tx, row) for row in rows])
+    rows = (await tx.connection.execute(_OF_SESSION, {"session_id": request.session_id})).all()
+    return Turns(turns=[await _view(tx, row) for row in rows])
 
 
-async def view_of(tx: UserTransaction, turn: TurnRow) -> TurnView:
+async def _view(tx: UserTransaction, turn: TurnRow) -> TurnView:
+    """`turn` is a row of `_VIEWED`."""
     log = await read_log(tx, turn.session_id, turn.turn_id)
     return TurnView(
         turn_id=turn.turn_id,
@@ -59,8 +78,8 @@ async def view_of(tx: UserTransaction, turn: TurnRow) -> TurnView:
         reply=reply(tx, turn),
         items=items(tx, turn),
         failure=None if turn.failure is None else FailureCode(turn.failure),
-        curation=await _curation_state(tx, turn),
-        memory=await read_outcomes(tx, turn.turn_id),
+        curation=_curation_state(turn),
+        memory=await read_outcomes(tx, turn.turn_id) if turn.curation_state is not None else [],
         created_at=turn.created_at,
         finished_at=turn.finished_at,
     )
@@ -79,11 +98,6 @@ def _step_of(answer: dict[str, Any]) -> StepView:
     return StepView(text=said, tools=tools)
 
 
-async def _curation_state(tx: UserTransaction, turn: TurnRow) -> CurationState:
-    query = select(dispatch.c.state).where(
-        own(dispatch, tx), dispatch.c.kind == WorkKind.CURATE_TURN, dispatch.c.subject_id == turn.turn_id
-    )
-    state = await tx.connection.scalar(query.order_by(dispatch.c.run).limit(1))
-    if state is None:
-        return CurationState.NONE
-    return _CURATION_STATES[WorkState(state)]
+def _curation_state(turn: TurnRow) -> CurationState:
+    state = turn.curation_state
+    return CurationState.NONE if state is None else _CURATION_STATES[WorkState(state)]

@@ -3,11 +3,12 @@ first", so that the same data gives the same bytes."""
 
 from collections.abc import Sequence
 
-from sqlalchemy import insert, select
+from sqlalchemy import BigInteger, Subquery, bindparam, insert, select, union_all
 
 from common.memory_api.turns import Behaviour
 from common.memory_api.user_data import BehaviourKind
 from memory.database.schema import behaviour
+from memory.database.statements import Statement
 from memory.database.transactions import UserTransaction
 from memory.encryption.cipher import Place
 from memory.turns.rows import TurnRow
@@ -17,13 +18,34 @@ RECENT_PER_KIND = 5
 _TEXT = "behaviour.text"
 
 
+_ADD = Statement(
+    insert(behaviour),
+    ("tenant_id", "user_id", "behaviour_id", "kind", "text", "turn_id", "seq", "position", "created_at"),
+)
+
+
+def _newest(kind: BehaviourKind) -> Subquery:
+    return (
+        select(behaviour.c.behaviour_id, behaviour.c.kind, behaviour.c.text, behaviour.c.seq, behaviour.c.position)
+        .where(own(behaviour), behaviour.c.kind == kind)
+        .order_by(behaviour.c.seq.desc(), behaviour.c.position.desc())
+        .limit(bindparam("per_kind", type_=BigInteger))
+        .subquery(kind)
+    )
+
+
+_both = union_all(*(select(_newest(kind)) for kind in (BehaviourKind.PURCHASE, BehaviourKind.SEARCH))).subquery("both")
+_RECENT = Statement(
+    select(_both).order_by(_both.c.kind != BehaviourKind.PURCHASE, _both.c.seq.desc(), _both.c.position.desc())
+)
+
+
 async def add_behaviour(tx: UserTransaction, turn: TurnRow, entries: Sequence[Behaviour]) -> None:
     rows = []
     for position, entry in enumerate(entries):
         behaviour_id = tx.new_id()
         rows.append(
             {
-                **tx.key,
                 "behaviour_id": behaviour_id,
                 "kind": entry.kind,
                 "text": tx.cipher.encrypt(entry.text, Place(_TEXT, behaviour_id)),
@@ -34,20 +56,12 @@ async def add_behaviour(tx: UserTransaction, turn: TurnRow, entries: Sequence[Be
             }
         )
     if rows:
-        await tx.connection.execute(insert(behaviour), rows)
+        await tx.connection.execute_many(_ADD, rows)
 
 
 async def recent_behaviour(tx: UserTransaction, per_kind: int = RECENT_PER_KIND) -> list[Behaviour]:
-    found: list[Behaviour] = []
-    for kind in (BehaviourKind.PURCHASE, BehaviourKind.SEARCH):
-        query = (
-            select(behaviour.c.behaviour_id, behaviour.c.text)
-            .where(own(behaviour, tx), behaviour.c.kind == kind)
-            .order_by(behaviour.c.seq.desc(), behaviour.c.position.desc())
-            .limit(per_kind)
-        )
-        found += [
-            Behaviour(kind=kind, text=tx.cipher.decrypt(row.text, Place(_TEXT, row.behaviour_id)))
-            for row in await tx.connection.execute(query)
-        ]
-    return found
+    rows = await tx.connection.execute(_RECENT, {"per_kind": per_kind})
+    return [
+        Behaviour(kind=BehaviourKind(row.kind), text=tx.cipher.decrypt(row.text, Place(_TEXT, row.behaviour_id)))
+        for row in rows
+    ]

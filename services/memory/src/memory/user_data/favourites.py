@@ -1,7 +1,7 @@
 """The user's favourite items."""
 
-from sqlalchemy import delete, select
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy import delete, func, select
+from sqlalchemy.dialects.postgresql import aggregate_order_by, insert
 
 from common.memory_api.base import OwnedRequest
 from common.memory_api.user_data import Favourites, ItemId
@@ -9,12 +9,14 @@ from memory.database.schema import favourites
 from memory.database.transactions import UserTransaction
 from memory.users import own
 
+_in_order = aggregate_order_by(favourites.c.item_id, favourites.c.created_at.desc(), favourites.c.item_id)
+
+FAVOURITES_IN_ORDER = select(func.array_agg(_in_order)).where(own(favourites)).scalar_subquery()
+"""Item ids, newest first; ties by id, so that the same data gives the same bytes. NULL where there are none."""
+
 
 async def favourite_items(tx: UserTransaction) -> list[str]:
-    """Item ids, newest first; ties by id, so that the same data gives the same bytes."""
-    query = select(favourites.c.item_id).where(own(favourites, tx))
-    ordered = query.order_by(favourites.c.created_at.desc(), favourites.c.item_id)
-    return list((await tx.connection.execute(ordered)).scalars())
+    return await tx.connection.scalar(select(FAVOURITES_IN_ORDER)) or []
 
 
 async def list_favourites(tx: UserTransaction, _: OwnedRequest) -> Favourites:
@@ -29,5 +31,5 @@ async def add_favourite(tx: UserTransaction, request: ItemId) -> Favourites:
 
 
 async def remove_favourite(tx: UserTransaction, request: ItemId) -> Favourites:
-    await tx.connection.execute(delete(favourites).where(own(favourites, tx), favourites.c.item_id == request.item_id))
+    await tx.connection.execute(delete(favourites).where(own(favourites), favourites.c.item_id == request.item_id))
     return Favourites(item_ids=await favourite_items(tx))

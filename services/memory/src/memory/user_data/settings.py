@@ -13,13 +13,16 @@ from memory.users import own
 _PLACE = Place("user_settings.settings", "settings")
 
 
-async def read_settings(tx: UserTransaction) -> UserSettings:
-    stored = await tx.connection.scalar(select(user_settings.c.settings).where(own(user_settings, tx)))
+STORED_SETTINGS = select(user_settings.c.settings).where(own(user_settings)).scalar_subquery()
+"""The user's settings as they are stored, as a value in another query; NULL where there are none."""
+
+
+def open_settings(tx: UserTransaction, stored: bytes | None) -> UserSettings:
     return UserSettings() if stored is None else UserSettings.model_validate_json(tx.cipher.decrypt(stored, _PLACE))
 
 
 async def get_settings(tx: UserTransaction, _: OwnedRequest) -> UserSettings:
-    return await read_settings(tx)
+    return open_settings(tx, await tx.connection.scalar(select(STORED_SETTINGS)))
 
 
 async def put_settings(tx: UserTransaction, request: PutSettings) -> UserSettings:
