@@ -132,8 +132,21 @@ class ModelCallKind(StrEnum):
     COMPACTION = "compaction"
 
 
+class PrefixBreak(StrEnum):
+    """Why a request does not extend the call before it. Nothing else may break a prefix."""
+
+    PRUNE = "prune"
+    SUMMARY = "summary"
+    RELEASE = "release"
+
+
 class ModelCall(Message):
-    """One call's cost, as the provider reported it. Unknown stays None and is never scored as 0."""
+    """One call's cost, as the provider reported it. Unknown stays None and is never scored as 0.
+
+    The request's texts are the tools, the system message and the messages, in this order. The call before is the
+    session's last call of the kind `main` (for a compaction too: it runs on the same prefix). Side calls on a prefix
+    of their own (planner, curator) leave `log_position` and the three fields of the first difference empty.
+    """
 
     call_number: int = Field(ge=1)
     kind: ModelCallKind
@@ -141,12 +154,23 @@ class ModelCall(Message):
     model: str
     prompt_tokens: int | None = None
     cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
     completion_tokens: int | None = None
+    reasoning_tokens: int | None = None
     time_to_first_token_ms: int | None = None
     duration_ms: int
     finish_reason: str | None = None
+    log_position: int | None = Field(
+        default=None, ge=0, description="The last log entry in the request: with the release, all it was rendered from"
+    )
     layer_hashes: dict[str, str] = Field(default_factory=dict)
-    first_differing_layer: str | None = None
+    first_differing_layer: str | None = Field(
+        default=None, description="Where the request left the call before; empty where it extends it"
+    )
+    first_differing_position: int | None = Field(
+        default=None, ge=0, description="Characters that both requests' texts share, end to end, before they differ"
+    )
+    first_differing_cause: PrefixBreak | None = None
 
 
 class AppendStep(LeasedRequest):
