@@ -22,7 +22,7 @@ TOKEN_USER := me
 # Where the demo is told: `local` starts everything for it, `compose` uses the containers of `make up`.
 TARGET := local
 
-.PHONY: help setup lock lock-parts demo run chat token up down check-invariants check format contracts metrics bench-overhead clean \
+.PHONY: help setup lock lock-parts demo run chat usage token up down check-invariants check format contracts metrics bench-overhead clean \
   test test-services test-containers test-compose
 
 help: ## Show this list
@@ -69,6 +69,9 @@ run: setup ## Start everything and stay up; prints the addresses and a token
 
 chat: setup ## Talk to it in the terminal (joins a running stack, or starts one)
 	$(BIN)/python -m devstack chat
+
+usage: setup ## A session's model calls and cache rates (SESSION=..., else the newest of TENANT=..., TOKEN_USER=...)
+	@$(BIN)/python -m devstack usage --tenant $(TENANT) --user $(TOKEN_USER) --session '$(SESSION)'
 
 token: setup ## Print a bearer token (TENANT=..., TOKEN_USER=...)
 	@$(BIN)/python -m devstack token --tenant $(TENANT) --user $(TOKEN_USER)

@@ -56,7 +56,8 @@ async def test_the_life_of_a_session(client: httpx2.AsyncClient) -> None:
     assert (await client.get(f"/api/sessions/{session_id}")).json() == created.json()
     listed = (await client.get("/api/sessions")).json()["sessions"]
     assert [session["session_id"] for session in listed] == [session_id]
-    assert (await client.get(f"/api/sessions/{session_id}/usage")).json() == {"calls": []}
+    usage = (await client.get(f"/api/sessions/{session_id}/usage")).json()
+    assert (usage["calls"], usage["summary"]["total"]["rate"]) == ([], None)
     ended = await client.post(f"/api/sessions/{session_id}/end")
     assert (ended.status_code, ended.json()["state"]) == (200, "ended")
     assert problem(await post_turn(client, session_id, "hello", "k")) == (409, "session-ended")

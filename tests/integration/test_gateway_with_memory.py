@@ -112,7 +112,8 @@ async def test_settings_favourites_and_usage(client: httpx2.AsyncClient) -> None
     assert (await client.put("/api/settings", json=settings)).json() == settings
     assert (await client.put("/api/favourites/bag-1")).json() == {"item_ids": ["bag-1"]}
     assert (await client.delete("/api/favourites/bag-1")).json() == {"item_ids": []}
-    assert (await client.get(f"/api/sessions/{await new_session(client)}/usage")).json() == {"calls": []}
+    usage = (await client.get(f"/api/sessions/{await new_session(client)}/usage")).json()
+    assert (usage["calls"], usage["summary"]["total"]["calls"], usage["summary"]["unknown_share"]) == ([], 0, 0.0)
 
 
 async def test_foreign_ids_do_not_exist(processes: Processes, client: httpx2.AsyncClient, user: str) -> None:

@@ -47,6 +47,7 @@ from common.memory_api.turns import (
 from common.memory_api.usage import Usage
 from common.memory_api.user_data import Favourites, ItemId, PutSettings, UserSettings
 from common.problems import Problem, ProblemCode, ProblemError
+from common.usage_rates import usage_of
 from common.web import install_problem_handlers, problem_response
 
 SERVICE_TOKEN = "gateway-service-token"
@@ -197,7 +198,7 @@ class FakeMemory:
 
     def _usage(self, request: SessionRequest) -> Usage:
         self._session(request)
-        return Usage(calls=[])
+        return usage_of([])
 
     def _accept(self, request: AcceptTurn) -> AcceptedTurn:
         session = self._session(SessionRequest(owner=request.owner, session_id=request.session_id))

@@ -11,7 +11,6 @@ from devstack.demo.products import about_nuts, excludes_nuts, not_shipped_to, ov
 from devstack.demo.record import TurnRecord
 from devstack.gateway_client import TurnEvent
 from devstack.terminal.screen import Screen
-from devstack.terminal.tables import cache_totals, show_model_calls
 from devstack.terminal.turn_view import call_line
 
 _CAKE = Product(
@@ -82,17 +81,3 @@ def test_a_turn_is_collected_from_its_events() -> None:
     assert record.arguments_of("item_search") == [{"query": "包"}]
     assert (record.saved, record.curated) == ([{"key": "k"}], [{"key": "n"}])
     assert (record.reply, record.items) == ("好", [{"item_id": "a"}])
-
-
-def test_unknown_tokens_are_shown_as_unknown_and_not_counted() -> None:
-    known = _call(prompt_tokens=100, cached_tokens=80)
-    unknown = _call(prompt_tokens=50, cached_tokens=None)
-    assert cache_totals([known, unknown]) == (100, 80)
-    shown = io.StringIO()
-    show_model_calls(Screen(Console(file=shown, width=120)), {"A": [known, unknown]})
-    assert "80 / 100 = 80%" in shown.getvalue()
-    assert "?" in shown.getvalue()
-
-
-def _call(**tokens: int | None) -> dict[str, object]:
-    return {"turn_seq": 1, "kind": "main", "model": "m", "completion_tokens": 1, **tokens}

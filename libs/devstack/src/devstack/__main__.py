@@ -21,6 +21,7 @@ from devstack.servers.operating_user import remove_copies
 from devstack.servers.wheels import postgres_base
 from devstack.settings import DevstackSettings
 from devstack.terminal.screen import Screen
+from devstack.usage import print_usage
 
 INTERRUPTED = 130
 
@@ -41,6 +42,8 @@ def main() -> int:
                 return _run(up(settings, screen))
             case "down":
                 return _run(down(settings, screen, volumes=options.volumes))
+            case "usage":
+                return _run(print_usage(settings, screen, options.tenant, options.user, options.session))
             case "token":
                 return _print_token(settings, options.tenant, options.user)
             case "memory":
@@ -61,10 +64,18 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("up", help="build the images and start the containers of docker-compose.yml")
     stop = commands.add_parser("down", help="stop and remove those containers")
     stop.add_argument("--volumes", action="store_true", help="remove their data too")
-    for name, words in (("chat", "talk to it in the terminal"), ("token", "print a bearer token")):
-        command = commands.add_parser(name, help=words)
+    for_a_user = {
+        name: commands.add_parser(name, help=words)
+        for name, words in (
+            ("chat", "talk to it in the terminal"),
+            ("token", "print a bearer token"),
+            ("usage", "show what a session's model calls cost and what came from the prefix cache"),
+        )
+    }
+    for command in for_a_user.values():
         command.add_argument("--tenant", default=LOCAL_TENANT)
         command.add_argument("--user", default=LOCAL_USER)
+    for_a_user["usage"].add_argument("--session", default="", help="its id; without one the user's newest session")
     memory = commands.add_parser("memory", help="run `python -m memory ...` against the running stack")
     memory.add_argument("arguments", nargs=argparse.REMAINDER)
     commands.add_parser("clean", help="remove all local data, also what had to lie elsewhere")

@@ -2,19 +2,16 @@
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from datetime import UTC, datetime
 
 from devstack.errors import StackError
 from devstack.gateway_client import GatewayClient, RequestRefused
-from devstack.local_files import LocalFiles
+from devstack.joining import joined_gateway
 from devstack.settings import DevstackSettings
-from devstack.stack import Stack
 from devstack.terminal.lines import InputLines
 from devstack.terminal.screen import Screen
-from devstack.terminal.tables import show_facts, show_model_calls
+from devstack.terminal.tables import show_facts
 from devstack.terminal.turn_view import TurnView
+from devstack.terminal.usage_tables import show_usage
 
 _PROMPT = "\n你 · you> "
 _HELP = """\
@@ -28,27 +25,9 @@ _HELP = """\
 
 
 async def chat(settings: DevstackSettings, screen: Screen, tenant: str, user: str) -> int:
-    async with _gateway(settings, screen) as gateway_url:
-        keys = LocalFiles.under(settings.local_directory).signing_keys()
-        client = GatewayClient(gateway_url, keys.token(tenant, user, datetime.now(UTC)))
-        try:
-            await Chat(client, user, screen).talk()
-        finally:
-            await client.close()
+    async with joined_gateway(settings, screen, tenant, user) as client:
+        await Chat(client, user, screen).talk()
     return 0
-
-
-@asynccontextmanager
-async def _gateway(settings: DevstackSettings, screen: Screen) -> AsyncIterator[str]:
-    """The address of the gateway of a running stack; of a new one where none runs."""
-    files = LocalFiles.under(settings.local_directory)
-    running = files.running()
-    if running is not None:
-        screen.step(f"接入 · joining {running.gateway_url}")
-        yield running.gateway_url
-        return
-    async with Stack(settings, files, screen.step) as stack:
-        yield stack.gateway_url
 
 
 class Chat:
@@ -117,7 +96,7 @@ class Chat:
                 await self._client.clear_preferences(self._user_id)
                 self._session_id = None
             case "/usage" if self._session_id is not None:
-                show_model_calls(self._screen, {"": await self._client.usage(self._session_id)})
+                show_usage(self._screen, self._session_id, await self._client.usage(self._session_id))
             case _:
                 self._screen.line(_HELP, "dim")
 

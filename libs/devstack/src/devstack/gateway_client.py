@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import httpx2
 
+from common.memory_api.usage import Usage
 from common.streams.progress import ProgressEvent
 from devstack.errors import StackError
 
@@ -97,8 +98,12 @@ class GatewayClient:
     async def clear_preferences(self, user_id: str) -> None:
         await self._ask("DELETE", f"/api/preferences/{user_id}")
 
-    async def usage(self, session_id: str) -> list[dict[str, Any]]:
-        return list((await self._ask("GET", f"/api/sessions/{session_id}/usage"))["calls"])
+    async def newest_session(self) -> str | None:
+        sessions = (await self._ask("GET", "/api/sessions?limit=1"))["sessions"]
+        return str(sessions[0]["session_id"]) if sessions else None
+
+    async def usage(self, session_id: str) -> Usage:
+        return Usage.model_validate(await self._ask("GET", f"/api/sessions/{session_id}/usage"))
 
     async def _ask(
         self,

@@ -2,10 +2,11 @@
 
 from collections.abc import Awaitable, Callable
 from decimal import Decimal
-from typing import Any
 
 from redis.asyncio import Redis
 
+from common.memory_api.turns import ModelCallKind
+from common.memory_api.usage import TurnModelCall
 from devstack.demo.claims import Claims
 from devstack.demo.products import about_nuts, excludes_nuts, listed_products, not_shipped_to, over_budget, with_nuts
 from devstack.demo.record import TurnRecord
@@ -13,8 +14,9 @@ from devstack.demo.resending import all_consumed, recorded_events, resend
 from devstack.errors import StackError
 from devstack.gateway_client import GatewayClient
 from devstack.terminal.screen import Screen
-from devstack.terminal.tables import show_facts, show_model_calls
+from devstack.terminal.tables import show_facts
 from devstack.terminal.turn_view import TurnView
+from devstack.terminal.usage_tables import show_model_calls
 from devstack.waiting import eventually
 
 BACKPACK = "我对坚果过敏，东西都寄德国。想找一个通勤双肩包，500 元以内"
@@ -202,9 +204,9 @@ class Story:
 
     async def _prompt_layers(self, label: str) -> set[str]:
         """The layers of which the session's main prompts were made, as the agent recorded them."""
-        calls = await self._client.usage(self._sessions[label])
-        return {layer for call in calls if call["kind"] == "main" for layer in call["layer_hashes"]}
+        usage = await self._client.usage(self._sessions[label])
+        return {layer for call in usage.calls if call.kind is ModelCallKind.MAIN for layer in call.layer_hashes}
 
-    async def _all_calls(self) -> dict[str, list[dict[str, Any]]]:
+    async def _all_calls(self) -> dict[str, list[TurnModelCall]]:
         """The model calls of every session so far."""
-        return {label: await self._client.usage(session) for label, session in self._sessions.items()}
+        return {label: (await self._client.usage(session)).calls for label, session in self._sessions.items()}

@@ -64,5 +64,6 @@ async def list_turns(session: OneSession, memory: Memory) -> Turns:
 
 @router.get("/{session_id}/usage", summary="What the model calls of a session cost", responses=_BY_ID)
 async def get_usage(session: OneSession, memory: Memory) -> Usage:
-    """Tokens as the provider reported them; `null` is unknown, never zero."""
+    """Every call with its tokens as the provider reported them (`null` is unknown, never zero), and the share that came
+    from the prefix cache: in all, by turns and by kind, with the calls that should have read more."""
     return await memory.ask(SESSION_USAGE, session)

@@ -6,6 +6,7 @@ from sqlalchemy.dialects.postgresql import insert
 from common.memory_api.sessions import SessionRequest
 from common.memory_api.turns import ModelCall, ModelCallKind
 from common.memory_api.usage import TurnModelCall, Usage
+from common.usage_rates import usage_of
 from memory.database.schema import model_calls, turns
 from memory.database.statements import Statement
 from memory.database.transactions import UserTransaction
@@ -56,27 +57,23 @@ async def _next_number(tx: UserTransaction, turn: TurnRow, run: int) -> int:
 
 
 async def session_usage(tx: UserTransaction, request: SessionRequest) -> Usage:
-    """Every call of the session, side calls included, in the order of turns and calls."""
+    """Every call of the session, side calls included, in the order of turns and calls, and what they come to."""
     await must_exist(tx, request.session_id)
-    query = (
-        select(model_calls, turns.c.seq.label("turn_seq"))
-        .join(
-            turns,
-            (turns.c.tenant_id == model_calls.c.tenant_id)
-            & (turns.c.user_id == model_calls.c.user_id)
-            & (turns.c.turn_id == model_calls.c.turn_id),
+    numbered = (
+        select(
+            turns.c.turn_id,
+            turns.c.seq.label("turn_seq"),
+            func.row_number().over(order_by=turns.c.seq).label("turn_number"),
         )
+        .where(own(turns), turns.c.session_id == request.session_id)
+        .subquery()
+    )
+    query = (
+        select(model_calls, numbered.c.turn_seq, numbered.c.turn_number)
+        .join(numbered, numbered.c.turn_id == model_calls.c.turn_id)
         .where(own(model_calls), model_calls.c.session_id == request.session_id)
-        .order_by(turns.c.seq, model_calls.c.created_at, model_calls.c.call_number)
+        .order_by(numbered.c.turn_seq, model_calls.c.created_at, model_calls.c.call_number)
     )
+    fields = TurnModelCall.model_fields.keys()
     rows = await tx.connection.execute(query)
-    fields = set(TurnModelCall.model_fields)
-    return Usage(
-        calls=[
-            TurnModelCall(
-                **{name: value for name, value in row.items() if name in fields and name != "kind"},
-                kind=ModelCallKind(row["kind"]),
-            )
-            for row in rows
-        ]
-    )
+    return usage_of([TurnModelCall.model_validate({name: row[name] for name in fields}) for row in rows])
