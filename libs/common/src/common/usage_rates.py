@@ -109,13 +109,15 @@ def _lost_tokens(before: TurnModelCall, call: TurnModelCall) -> int | None:
 
 
 def _calls_before(calls: Sequence[TurnModelCall]) -> list[TurnModelCall | None]:
-    """For each call, the last one before it on the same prefix. A compaction is a fork: no call extends it."""
+    """For each call, the last one before it on the same prefix.
+
+    A compaction is a fork of the main prefix: it extends a main call, and nothing extends it.
+    """
     newest: dict[ModelCallKind, TurnModelCall] = {}
     before: list[TurnModelCall | None] = []
     for call in calls:
         before.append(newest.get(_prefix_of(call)))
-        if call.kind is not ModelCallKind.COMPACTION:
-            newest[call.kind] = call
+        newest[call.kind] = call
     return before
 
 
