@@ -10,7 +10,7 @@ from agent.catalogue.queries import Exclusion, SearchResult
 from agent.context.fences import external_content
 from agent.tools.item_search import read_items, read_query, render_items
 from agent.tools.registry import build_tools
-from agent.tools.runner import read_arguments
+from model_client.arguments import read_arguments
 
 
 @pytest.mark.parametrize(

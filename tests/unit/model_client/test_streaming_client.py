@@ -304,7 +304,7 @@ async def test_an_empty_answer_is_misbehaviour() -> None:
 
 async def test_reasoning_is_echoed_only_where_the_profile_wants_it() -> None:
     thinking = sse({"choices": [{"delta": {"reasoning_content": "hm"}}]}, text("ok", "stop"))
-    async with client_of(answer(200, thinking), profile="qwen") as (client, _):
+    async with client_of(answer(200, thinking), profile="dashscope") as (client, _):
         last = (await all_events(client))[-1]
         assert isinstance(last, ModelAnswer)
         assert json.loads(last.payload)["reasoning_content"] == "hm"

@@ -41,7 +41,11 @@ class Restarted:
 
 @dataclass(frozen=True)
 class ModelAnswer:
-    """A complete answer. `payload` is the message as the exact JSON text to store and replay."""
+    """A complete answer. `payload` is the message as the exact JSON text to store and replay.
+
+    `truncated`: the text was cut off at the length limit. `malformed_calls`: ids of the calls whose arguments are no
+    JSON object; model_client.arguments tells what is wrong with them.
+    """
 
     payload: str
     text: str
@@ -50,16 +54,23 @@ class ModelAnswer:
     usage: ModelUsage
     time_to_first_token_ms: int | None
     duration_ms: int
+    truncated: bool = False
+    malformed_calls: tuple[str, ...] = ()
 
 
 ModelEvent = TextDelta | ArgumentsDelta | Restarted | ModelAnswer
 
 
-def assistant_payload(text: str, tool_calls: tuple[ToolCall, ...], reasoning: str = "") -> str:
-    """The assistant message; `reasoning` only where the provider wants it echoed."""
+def assistant_payload(
+    text: str, tool_calls: tuple[ToolCall, ...], reasoning: str = "", reasoning_field: str | None = None
+) -> str:
+    """The assistant message. `reasoning_field` is where the provider wants the reasoning echoed, if it does.
+
+    Content is a string also beside tool calls: some servers refuse null, and none is known to refuse "" there.
+    """
     message: dict[str, object] = {"role": "assistant", "content": text}
-    if reasoning:
-        message["reasoning_content"] = reasoning
+    if reasoning and reasoning_field:
+        message[reasoning_field] = reasoning
     if tool_calls:
         message["tool_calls"] = [
             {

@@ -1,8 +1,9 @@
 """The streaming call: time limits on everything, and retries of what is safe to repeat.
 
 A call has no effect but its cost, so a retry is always safe; it sends the same bytes, which also keeps the
-provider's cache. An endpoint that is down costs nothing and is waited for as long as the caller can wait; attempts
-that it took up and did not finish may have been paid for and are few. `Restarted` says that an attempt is superseded.
+provider's cache (only an answer that was cut off at our own limit is asked for with a larger one). An endpoint that is
+down costs nothing and is waited for as long as the caller can wait; attempts that it took up and did not finish may
+have been paid for and are few. `Restarted` says that an attempt is superseded.
 """
 
 import asyncio
@@ -20,13 +21,15 @@ from common.logs import get_logger
 from model_client.answers import ModelAnswer, ModelEvent, Restarted, assistant_payload
 from model_client.errors import (
     ModelMisbehaved,
-    ModelRefused,
     ModelStreamBroken,
     ModelTimedOut,
+    ModelTruncated,
     ModelUnavailable,
 )
+from model_client.exact_json import exact_json
 from model_client.folding import AnswerFolder
 from model_client.profiles import ProviderProfile
+from model_client.refusals import error_in_stream, error_of_status, is_error_chunk
 from model_client.requests import ModelRequest
 
 _log = get_logger(__name__)
@@ -35,7 +38,6 @@ _FIRST_PAUSE = 0.25
 _LONGEST_PAUSE = 4.0
 _UNFINISHED_MAX = 4
 """Attempts of one call that the endpoint may take up and not finish."""
-_RETRIED_STATUS = frozenset({408, 409, 425, 429})
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class ModelTimeouts:
 
 class ModelClient:
     """`retry_for` is the time in seconds, from the call's start, in which a new attempt may begin where the caller
-    names none."""
+    names none. `transport` stands in for the network: to record what goes over it, or to play that back."""
 
     def __init__(
         self,
@@ -63,6 +65,7 @@ class ModelClient:
         timeouts: ModelTimeouts | None = None,
         retry_for: float = 45.0,
         jitter: Callable[[], float] = random.random,
+        transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
         self._profile = profile
         self._clock = clock
@@ -75,9 +78,8 @@ class ModelClient:
             api_key=api_key,
             max_retries=0,
             timeout=httpx2.Timeout(self._timeouts.total, connect=self._timeouts.connect),
-            http_client=httpx2.AsyncClient(
-                trust_env=False, limits=httpx2.Limits(max_connections=200, max_keepalive_connections=50)
-            ),
+            default_headers=dict(profile.headers),
+            http_client=httpx2.AsyncClient(trust_env=False, transport=transport or network()),
         )
 
     async def close(self) -> None:
@@ -88,7 +90,7 @@ class ModelClient:
 
         `give_up_at` (on the clock's monotonic scale) bounds when a new attempt may begin, and nothing else bounds
         it while the endpoint is down; it does not cut an attempt that runs. Raises
-        ModelUnavailable, ModelRefused or ModelMisbehaved.
+        ModelUnavailable, ModelRefused, ContextOverflow or ModelMisbehaved.
         """
         last_start = self._clock.monotonic() + self._retry_for if give_up_at is None else give_up_at
         attempt, unfinished, misbehaved = 0, 0, False
@@ -104,6 +106,8 @@ class ModelClient:
                     raise
                 misbehaved = accepted = True
                 pause = 0.0
+                if isinstance(error, ModelTruncated):
+                    request = request.with_more_room()
                 _log.warning("model.misbehaved", reason=error.reason)
             except ModelUnavailable as error:
                 pause = self._pause(attempt, error.retry_after)
@@ -121,7 +125,13 @@ class ModelClient:
 
     async def _attempt(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         started_at = self._clock.monotonic()
-        folder = AnswerFolder(self._new_call_id, request.taken_call_ids)
+        folder = AnswerFolder(
+            self._new_call_id,
+            request.taken_call_ids,
+            tools=request.tools,
+            max_tokens=request.max_tokens,
+            answer_in_reasoning=self._profile.answer_in_reasoning,
+        )
         first_token_at: float | None = None
         async with aclosing(self._chunks(request)) as chunks:
             async for chunk in chunks:
@@ -130,16 +140,18 @@ class ModelClient:
                 if first_token_at is None and folder.started:
                     first_token_at = self._clock.monotonic()
         folded = folder.finish()
+        for delta in folded.held_back:
+            yield delta
         yield ModelAnswer(
-            payload=assistant_payload(
-                folded.text, folded.tool_calls, folded.reasoning if self._profile.echo_reasoning else ""
-            ),
+            payload=assistant_payload(folded.text, folded.tool_calls, folded.reasoning, self._profile.reasoning_field),
             text=folded.text,
             tool_calls=folded.tool_calls,
             finish_reason=folded.finish_reason,
             usage=folded.usage,
             time_to_first_token_ms=None if first_token_at is None else _milliseconds(first_token_at - started_at),
             duration_ms=_milliseconds(self._clock.monotonic() - started_at),
+            truncated=folded.finish_reason == "length",
+            malformed_calls=folded.malformed_calls,
         )
 
     async def _chunks(self, request: ModelRequest) -> AsyncGenerator[object]:
@@ -157,6 +169,8 @@ class ModelClient:
                         chunk = await anext(stream, _END)
                     if chunk is _END:
                         return
+                    if is_error_chunk(chunk):
+                        raise error_in_stream(exact_json(chunk))
                     yield chunk
                     limit = self._timeouts.between_chunks
         except (TimeoutError, openai.APITimeoutError) as error:
@@ -166,16 +180,19 @@ class ModelClient:
         except openai.APIConnectionError as error:
             raise (ModelStreamBroken if answering else ModelUnavailable)("connection failed") from error
         except openai.APIStatusError as error:
-            raise _status_error(error) from error
-        except (openai.APIError, ValueError) as error:
-            raise ModelStreamBroken("error inside the stream") from error
+            response = error.response
+            raise error_of_status(error.status_code, response.headers, response.text, self._clock.now()) from error
+        except openai.APIError as error:
+            raise error_in_stream(exact_json({"message": error.message, "error": error.body})) from error
+        except ValueError as error:
+            raise ModelStreamBroken("a chunk that is no JSON") from error
 
     async def _open(self, request: ModelRequest) -> AsyncStream[object]:
         # The low-level call, because the body is the exact text that the session log holds.
         return await self._openai.post(
             "/chat/completions",
             cast_to=object,
-            content=request.body(),
+            content=request.body(self._profile),
             options={"headers": {"Content-Type": "application/json", "Accept": "text/event-stream"}},
             stream=True,
             stream_cls=AsyncStream[object],
@@ -185,19 +202,10 @@ class ModelClient:
 _END = object()
 
 
-def _status_error(error: openai.APIStatusError) -> ModelUnavailable | ModelRefused:
-    if error.status_code in _RETRIED_STATUS or error.status_code >= 500:
-        return ModelUnavailable(f"status {error.status_code}", _retry_after(error.response.headers))
-    return ModelRefused(error.status_code)
-
-
-def _retry_after(headers: httpx2.Headers) -> float | None:
-    """Seconds the endpoint asks us to wait. Dates are ignored: our clock and theirs need not agree."""
-    try:
-        seconds = float(headers.get("retry-after", ""))
-    except ValueError:
-        return None
-    return seconds if 0 <= seconds < 3_600 else None
+def network() -> httpx2.AsyncHTTPTransport:
+    return httpx2.AsyncHTTPTransport(
+        trust_env=False, limits=httpx2.Limits(max_connections=200, max_keepalive_connections=50)
+    )
 
 
 def _milliseconds(seconds: float) -> int:

@@ -3,155 +3,176 @@
 Chunks are plain JSON values. The table of faults this survives is facts/context.md 4.2; each row has a test.
 """
 
-import json
-import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from model_client.answers import ArgumentsDelta, TextDelta, ToolCall
-from model_client.errors import ModelMisbehaved, ModelStreamBroken, ModelTruncated
+from model_client.arguments import ArgumentsFault, fault_of
+from model_client.call_fragments import CallFragments
+from model_client.errors import (
+    ContextOverflow,
+    ModelCallUnreadable,
+    ModelEmpty,
+    ModelFiltered,
+    ModelMisbehaved,
+    ModelStreamBroken,
+    ModelTruncated,
+)
 from model_client.exact_json import well_formed
-from model_client.usage import ModelUsage, read_usage
+from model_client.usage import ModelUsage, UsageReports
+from model_client.written_calls import BEGIN, WrittenCallGate, read_written_calls, without_written_calls
 
-_USABLE_CALL_ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
+_REASONING_FIELDS = ("reasoning_content", "reasoning")
 
-
-@dataclass
-class _OpenCall:
-    """A tool call whose fragments are still coming."""
-
-    call_id: str = ""
-    name: str = ""
-    arguments: list[str] = field(default_factory=list)
-
-    def has_complete_arguments(self) -> bool:
-        try:
-            return isinstance(json.loads("".join(self.arguments)), dict)
-        except ValueError:
-            return False
+Delta = TextDelta | ArgumentsDelta
 
 
 @dataclass(frozen=True)
 class FoldedAnswer:
+    """`held_back` are the deltas that could be told only at the end."""
+
     text: str
     reasoning: str
     tool_calls: tuple[ToolCall, ...]
+    malformed_calls: tuple[str, ...]
     finish_reason: str
     usage: ModelUsage
+    held_back: tuple[Delta, ...]
 
 
 class AnswerFolder:
-    """Feed it every chunk with `add`, then ask for the answer with `finish`."""
+    """Feed it every chunk with `add`, then ask for the answer with `finish`.
 
-    def __init__(self, new_call_id: Callable[[], str], taken_call_ids: frozenset[str] = frozenset()) -> None:
-        self._new_call_id = new_call_id
-        self._taken = taken_call_ids
+    `tools` is the array that was offered, as JSON text; `max_tokens` the limit that was asked for.
+    `answer_in_reasoning` takes the reasoning for the answer where there is no other.
+    """
+
+    def __init__(
+        self,
+        new_call_id: Callable[[], str],
+        taken_call_ids: frozenset[str] = frozenset(),
+        *,
+        tools: str | None = None,
+        max_tokens: int | None = None,
+        answer_in_reasoning: bool = False,
+    ) -> None:
+        self._tools = tools
+        self._max_tokens = max_tokens
+        self._answer_in_reasoning = answer_in_reasoning
         self._text: list[str] = []
         self._reasoning: list[str] = []
-        self._calls: list[_OpenCall] = []
-        self._call_at_index: dict[int, int] = {}
+        self._calls = CallFragments(new_call_id, taken_call_ids)
+        self._gate = WrittenCallGate()
+        self._held_back: list[Delta] = []
         self._finish_reason: str | None = None
-        self._usage = ModelUsage()
+        self._usage = UsageReports()
         self.started = False
         """Whether anything of the answer has come."""
 
-    def add(self, chunk: object) -> list[TextDelta | ArgumentsDelta]:
+    def add(self, chunk: object) -> list[Delta]:
         """Take one chunk in; returns what it adds to the answer."""
         if not isinstance(chunk, Mapping):
             return []
-        self._usage = self._usage.updated(read_usage(chunk.get("usage")))
         choice = _first_choice(chunk)
+        self._usage.add(chunk, choice)
         if choice is None:
             return []
-        self._usage = self._usage.updated(read_usage(choice.get("usage")))
         if isinstance(choice.get("finish_reason"), str):
             self._finish_reason = choice["finish_reason"]
         delta = choice.get("delta")
         return list(self._add_delta(delta)) if isinstance(delta, Mapping) else []
 
     def finish(self) -> FoldedAnswer:
-        """The answer. Raises ModelStreamBroken, ModelTruncated or ModelMisbehaved when there is none."""
-        if self._finish_reason is None:
-            raise ModelStreamBroken("no finish reason")
-        if self._finish_reason == "length" and self._calls:
-            raise ModelTruncated("length limit inside a tool call")
-        text = well_formed("".join(self._text))
-        calls = self._finished_calls()
+        """The answer. Raises ModelStreamBroken, ModelFiltered, ContextOverflow, or a kind of ModelMisbehaved."""
+        reason = self._reason_of_an_answer()
+        text = self._without_written_calls("".join(self._text), reason)
+        calls = self._calls.finish()
         if not calls and not text.strip():
-            raise ModelMisbehaved("empty answer")
-        reasoning = well_formed("".join(self._reasoning))
-        return FoldedAnswer(text, reasoning, calls, self._finish_reason, self._usage)
+            text += self._answer_in_place_of_none(reason)
+        faults = {call.call_id: fault for call in calls if (fault := fault_of(call.arguments)) is not None}
+        if self._is_cut_off(reason, calls, faults):
+            raise self._unusable(ModelTruncated, "length limit inside a tool call")
+        if rest := text[self._gate.told :]:
+            self._held_back.insert(0, TextDelta(rest))
+        return FoldedAnswer(
+            text=well_formed(text),
+            reasoning=well_formed("".join(self._reasoning)),
+            tool_calls=calls,
+            malformed_calls=tuple(faults),
+            finish_reason=reason,
+            usage=self._usage.read(),
+            held_back=tuple(self._held_back),
+        )
 
-    def _add_delta(self, delta: Mapping[str, Any]) -> Iterator[TextDelta | ArgumentsDelta]:
-        if reasoning := _text_of(delta.get("reasoning_content")):
+    def _add_delta(self, delta: Mapping[str, Any]) -> Iterator[Delta]:
+        # Two names for the same: where a server sends both, the text is there twice.
+        if reasoning := next((text for name in _REASONING_FIELDS if (text := _text_of(delta.get(name)))), ""):
             self.started = True
             self._reasoning.append(reasoning)
         if text := _text_of(delta.get("content")):
             self.started = True
             self._text.append(text)
-            yield TextDelta(text)
+            if piece := self._gate.add(text):
+                yield TextDelta(piece)
         fragments = delta.get("tool_calls")
         for fragment in fragments if isinstance(fragments, list) else []:
             if isinstance(fragment, Mapping):
                 self.started = True
-                yield from self._add_call_fragment(fragment)
+                yield from self._calls.add(fragment)
 
-    def _add_call_fragment(self, fragment: Mapping[str, Any]) -> Iterator[ArgumentsDelta]:
-        function = fragment.get("function")
-        function = function if isinstance(function, Mapping) else {}
-        call_id, name = _text_of(fragment.get("id")), _text_of(function.get("name"))
-        position = self._position_of(fragment.get("index"), call_id, name)
-        call = self._calls[position]
-        call.call_id = call.call_id or call_id
-        call.name = call.name or name
-        arguments = function.get("arguments")
-        text = json.dumps(arguments, ensure_ascii=False) if isinstance(arguments, dict) else _text_of(arguments)
-        if text:
-            call.arguments.append(text)
-            yield ArgumentsDelta(position, call.name, text)
+    def _reason_of_an_answer(self) -> str:
+        match self._finish_reason:
+            case None:
+                raise ModelStreamBroken("no finish reason")
+            case "error" | "abort":
+                raise ModelStreamBroken("ended by an error")
+            case "content_filter":
+                raise ModelFiltered
+            case "model_context_window_exceeded":
+                raise ContextOverflow
+            case reason:
+                return reason
 
-    def _position_of(self, index: object, call_id: str, name: str) -> int:
-        """Which call a fragment belongs to: by a known id, else by index, else the last one.
+    def _without_written_calls(self, text: str, reason: str) -> str:
+        """The text, after the calls that were written into it have joined the others.
 
-        Servers leave out the index, use one index for several calls, or send a call's tail under another index.
+        Calls in the reasoning count only where there is nothing else: a model may think of a call and not make it.
         """
-        if call_id:
-            for position, call in enumerate(self._calls):
-                if call.call_id == call_id:
-                    return position
-        candidate = self._call_at_index.get(index) if isinstance(index, int) else None
-        nothing_new = not call_id and not name
-        if candidate is None and self._calls and (nothing_new or not isinstance(index, int)):
-            candidate = len(self._calls) - 1
-        if candidate is not None and not self._begins_another_call(self._calls[candidate], call_id, name):
-            return candidate
-        return self._open_call(index)
+        reasoning = "".join(self._reasoning)
+        source = text if text.strip() else reasoning
+        if self._calls or self._tools is None or BEGIN not in source:
+            return text
+        written = read_written_calls(source, self._tools)
+        if written is None and source is reasoning:
+            return text
+        if written is None:
+            kind = ModelTruncated if reason == "length" else ModelCallUnreadable
+            raise self._unusable(kind, "a tool call in the text that cannot be read")
+        for index, (name, arguments) in enumerate(written):
+            fragment = {"index": index, "function": {"name": name, "arguments": arguments}}
+            self._held_back.extend(self._calls.add(fragment))
+        return without_written_calls(text)
 
-    def _open_call(self, index: object) -> int:
-        self._calls.append(_OpenCall())
-        position = len(self._calls) - 1
-        if isinstance(index, int):
-            self._call_at_index[index] = position
-        return position
+    def _answer_in_place_of_none(self, reason: str) -> str:
+        reasoning = "".join(self._reasoning)
+        if reason == "length":
+            raise self._unusable(ModelTruncated, "length limit before the answer")
+        if not self._answer_in_reasoning or not reasoning.strip():
+            raise self._unusable(ModelEmpty, "empty answer")
+        self._reasoning.clear()
+        return reasoning
 
-    @staticmethod
-    def _begins_another_call(call: _OpenCall, call_id: str, name: str) -> bool:
-        if call_id and call.call_id:
-            return True  # known ids were found before
-        return bool(name and call.name and (name != call.name or call.has_complete_arguments()))
+    def _is_cut_off(self, reason: str, calls: Sequence[ToolCall], faults: Mapping[str, ArgumentsFault]) -> bool:
+        """Whether a call is incomplete, by the finish reason or, where that is wrong, by the count of tokens."""
+        if reason == "length":
+            return bool(calls)
+        written = self._usage.read().completion_tokens
+        at_limit = self._max_tokens is not None and written is not None and written >= self._max_tokens
+        return at_limit and ArgumentsFault.CUT_OFF in faults.values()
 
-    def _finished_calls(self) -> tuple[ToolCall, ...]:
-        """Calls with ids of their own and blank arguments as `{}`; everything else as it was streamed."""
-        seen = set(self._taken)
-        finished: list[ToolCall] = []
-        for call in self._calls:
-            usable = _USABLE_CALL_ID.fullmatch(call.call_id) and call.call_id not in seen
-            call_id = call.call_id if usable else self._new_call_id()
-            seen.add(call_id)
-            arguments = well_formed("".join(call.arguments))
-            finished.append(ToolCall(call_id, well_formed(call.name), arguments if arguments.strip() else "{}"))
-        return tuple(finished)
+    def _unusable(self, kind: type[ModelMisbehaved], reason: str) -> ModelMisbehaved:
+        return kind(reason, reasoning=well_formed("".join(self._reasoning)), usage=self._usage.read())
 
 
 def _first_choice(chunk: Mapping[str, Any]) -> Mapping[str, Any] | None:

@@ -18,7 +18,7 @@ from common.telemetry.table import (
 )
 from common.telemetry.traces import begin_span, failed
 from model_client.answers import ModelAnswer, ModelEvent, Restarted
-from model_client.errors import ModelError, ModelMisbehaved, ModelRefused
+from model_client.errors import ContextOverflow, ModelError, ModelMisbehaved, ModelRefused
 from model_client.requests import ModelRequest
 from model_client.usage import ModelUsage
 
@@ -85,7 +85,7 @@ class MeasuredModel:
 
 def _outcome_of(error: ModelError) -> str:
     match error:
-        case ModelRefused():
+        case ModelRefused() | ContextOverflow():
             return "refused"
         case ModelMisbehaved():
             return "misbehaved"
@@ -98,7 +98,9 @@ def _cost(answer: ModelAnswer) -> dict[str, int]:
     numbers = {
         "prompt_tokens": usage.prompt_tokens,
         "cached_tokens": usage.cached_tokens,
+        "cache_write_tokens": usage.cache_write_tokens,
         "completion_tokens": usage.completion_tokens,
+        "reasoning_tokens": usage.reasoning_tokens,
         "time_to_first_token_ms": answer.time_to_first_token_ms,
         "tool_calls": len(answer.tool_calls),
     }

@@ -8,11 +8,11 @@ from uuid import UUID
 from agent.context.messages import message_of, tool_calls_of, tool_results
 from agent.tools import item_search
 from agent.tools.item_search import read_items
-from agent.tools.runner import read_arguments
 from common.memory_api.sessions import Layer, LogEntry, NewLogEntry
 from common.memory_api.turns import Behaviour, ItemCard, MemoryUse
 from common.memory_api.user_data import BehaviourKind
 from model_client.answers import ToolCall
+from model_client.arguments import read_arguments
 from model_client.exact_json import well_formed
 
 

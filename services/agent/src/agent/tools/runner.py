@@ -1,8 +1,6 @@
 """Runs the calls of one step: independent ones at once, effectful ones in order, exactly one result for each."""
 
 import asyncio
-import json
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -21,7 +19,8 @@ from common.telemetry.metrics import Metrics
 from common.telemetry.table import TOOL_SECONDS
 from common.telemetry.traces import failed, span
 from model_client.answers import ToolCall
-from model_client.exact_json import exact_json, well_formed_json
+from model_client.arguments import ArgumentsFault, fault_of, read_arguments
+from model_client.exact_json import exact_json
 
 _log = get_logger(__name__)
 
@@ -105,7 +104,7 @@ class ToolRunner:
         if tool is None:
             return error_result(call, f"there is no such tool; the tools are {', '.join(self._registry.names)}")
         if arguments is None:
-            return error_result(call, "the arguments are not a JSON object; send the call again with valid JSON")
+            return error_result(call, _what_is_wrong_with(call.arguments))
         try:
             async with asyncio.timeout(self._time_limit):
                 return _fenced(call, await tool.run(arguments, context))
@@ -123,26 +122,6 @@ class ToolRunner:
             return error_result(call, "the tool failed; go on without it")
 
 
-def read_arguments(text: str) -> dict[str, Any] | None:
-    """The arguments of a call, or None when the text is not a JSON object.
-
-    Their strings are well-formed: an escape like `\\ud83d` in the text, which the log keeps as it was streamed, is
-    half a character and could be neither stored nor sent. Numbers are finite, as JSON has it.
-    """
-    try:
-        value = well_formed_json(json.loads(text, parse_float=_finite, parse_constant=_finite))
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
-def _finite(number: str) -> float:
-    value = float(number)
-    if not math.isfinite(value):
-        raise ValueError("not a finite number")
-    return value
-
-
 def error_result(call: ToolCall, message: str) -> ToolResult:
     bears_memory = call.name in MEMORY_BEARING_TOOLS
     return ToolResult(exact_json({"error": message}), note="error", bears_memory=bears_memory, failed=True)
@@ -152,6 +131,12 @@ def _fenced(call: ToolCall, result: ToolResult) -> ToolResult:
     if call.name not in EXTERNAL_SOURCE_TOOLS:
         return result
     return replace(result, content=external_content(call.name, result.content))
+
+
+def _what_is_wrong_with(arguments: str) -> str:
+    if fault_of(arguments) is ArgumentsFault.CUT_OFF:
+        return "the arguments are not a JSON object, for they were cut off; send the call again, whole and shorter"
+    return "the arguments are not a JSON object; send the call again with valid JSON"
 
 
 def _what_is_wrong(error: ValidationError) -> str:

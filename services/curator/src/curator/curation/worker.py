@@ -39,7 +39,14 @@ from curator.curation.claimed_curation import ClaimedCuration, MemoryCaller
 from curator.extraction.parsing import UnreadableFacts, parse_facts
 from curator.extraction.prompt import extraction_request
 from model_client.answers import ModelAnswer, ModelEvent, Restarted
-from model_client.errors import ModelMisbehaved, ModelRefused, ModelStreamBroken, ModelTimedOut, ModelUnavailable
+from model_client.errors import (
+    ContextOverflow,
+    ModelMisbehaved,
+    ModelRefused,
+    ModelStreamBroken,
+    ModelTimedOut,
+    ModelUnavailable,
+)
 from model_client.exact_json import label
 from model_client.requests import ModelRequest
 
@@ -141,7 +148,7 @@ class CurationWorker:
             _log.warning("curation.model_unavailable", error=error, accepted=error.accepted)
             code = "model-unfinished" if error.accepted else "model-unavailable"
             await self._fail(curation, code, spend_attempt=error.accepted)
-        except (ModelRefused, ModelMisbehaved) as error:
+        except (ModelRefused, ModelMisbehaved, ContextOverflow) as error:
             _log.warning("curation.model_failed", error=error)
             await self._fail(curation, "model-misbehaved", spend_attempt=True)
         finally:
@@ -183,7 +190,9 @@ class CurationWorker:
             model=label(self._tools.model_name),
             prompt_tokens=answer.usage.prompt_tokens,
             cached_tokens=answer.usage.cached_tokens,
+            cache_write_tokens=answer.usage.cache_write_tokens,
             completion_tokens=answer.usage.completion_tokens,
+            reasoning_tokens=answer.usage.reasoning_tokens,
             time_to_first_token_ms=answer.time_to_first_token_ms,
             duration_ms=answer.duration_ms,
             finish_reason=label(answer.finish_reason),

@@ -56,6 +56,7 @@ def extraction_request(model: str, user_text: str, reply: str, facts: Sequence[F
             exact_json({"role": "user", "content": turn_message(user_text, reply, facts)}),
         ),
         options={"response_format": RESPONSE_FORMAT, "temperature": 0},
+        thinking=False,  # some providers refuse a format while they think
     )
 
 
