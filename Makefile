@@ -22,7 +22,7 @@ TOKEN_USER := me
 # Where the demo is told: `local` starts everything for it, `compose` uses the containers of `make up`.
 TARGET := local
 
-.PHONY: help setup lock lock-parts demo run chat usage token up down check-invariants check format contracts metrics bench-overhead clean \
+.PHONY: help setup lock lock-parts demo run chat usage token up down check-invariants check format contracts metrics providers bench-overhead clean \
   test test-services test-containers test-compose
 
 help: ## Show this list
@@ -97,6 +97,9 @@ format: setup ## Format the code and sort imports
 
 metrics: setup ## Write docs/metrics.md anew from the table in the code
 	$(BIN)/python -m common.telemetry >docs/metrics.md
+
+providers: setup ## Write docs/providers.md anew from the profiles in the code
+	$(BIN)/python -m model_client >docs/providers.md
 
 contracts: setup ## Write docs/api anew, and a golden file for every event whose shape has changed
 	$(BIN)/python -m gateway openapi >docs/api/gateway.openapi.json

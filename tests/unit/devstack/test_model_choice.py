@@ -1,5 +1,7 @@
 """A real endpoint is used where one is set; what it lacks comes from the offline model."""
 
+from pathlib import Path
+
 import pytest
 from pydantic import SecretStr, ValidationError
 
@@ -40,3 +42,21 @@ def test_a_complete_endpoint_needs_nothing_else() -> None:
 def test_half_an_endpoint_is_refused_at_start() -> None:
     with pytest.raises(ValidationError, match="MODEL_API_KEY"):
         _settings(model_base_url="http://real/v1")
+
+
+def test_each_endpoint_has_its_profile_and_a_person_may_name_another() -> None:
+    real = {"model_base_url": "http://real/v1", "model_api_key": SecretStr("key"), "model_main": "big"}
+    assert _told()["MODEL_PROFILE"] == "offline"
+    assert _told(**real)["MODEL_PROFILE"] == "generic"
+    assert _told(**real, model_profile="dashscope")["MODEL_PROFILE"] == "dashscope"
+
+
+def test_what_is_set_for_the_callers_of_the_model_reaches_them(tmp_path: Path) -> None:
+    told = _told(model_context_tokens=64_000, model_record_dir=tmp_path / "traffic")
+    assert told["MODEL_CONTEXT_TOKENS"] == "64000"
+    assert told["MODEL_RECORD_DIR"] == str(tmp_path / "traffic")
+    assert "MODEL_PLAYBACK_DIR" not in told
+
+
+def _told(**given: object) -> dict[str, str]:
+    return chosen_endpoint(_settings(**given), _OFFLINE).chat_environment

@@ -22,6 +22,10 @@ class DevstackSettings(BaseSettings):
     model_api_key: SecretStr | None = None
     model_main: str | None = None
     model_fast: str | None = None
+    model_profile: str | None = None
+    model_context_tokens: int | None = None
+    model_record_dir: Path | None = None
+    model_playback_dir: Path | None = None
     embedding_base_url: str | None = None
     model_embedding: str | None = None
 

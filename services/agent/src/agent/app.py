@@ -31,9 +31,9 @@ from common.streams.consumer_process import run_consumer
 from common.streams.names import AGENT_GROUP
 from common.streams.progress import ProgressWriter
 from common.telemetry.metrics import Metrics
-from model_client.client import ModelClient, ModelTimeouts
 from model_client.measured import MeasuredModel
 from model_client.profiles import ProviderProfile
+from model_client.settings import open_model_client
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ async def open_agent(settings: AgentSettings, metrics: Metrics) -> AsyncIterator
         closing.push_async_callback(catalogue.close)
         memory = MemoryClient(settings.memory_url, settings.service_token, clock)
         closing.push_async_callback(memory.close)
-        model = _model_client(settings, clock)
+        model = open_model_client(settings, clock, lambda: f"call_{new_id().hex}")
         closing.push_async_callback(model.close)
         redis = _progress_redis(settings)
         closing.push_async_callback(redis.aclose)
@@ -154,19 +154,6 @@ async def build_catalogue(settings: CatalogueSettings) -> BuildOutcome:
 
 def _embedder(settings: CatalogueSettings) -> OpenAIEmbedder:
     return OpenAIEmbedder(settings.embedding_endpoint, settings.model_api_key, settings.model_embedding)
-
-
-def _model_client(settings: AgentSettings, clock: Clock) -> ModelClient:
-    return ModelClient(
-        settings.model_base_url,
-        settings.model_api_key.get_secret_value(),
-        settings.profile,
-        clock,
-        lambda: f"call_{new_id().hex}",
-        timeouts=ModelTimeouts(
-            first_chunk=settings.model_first_chunk_seconds, between_chunks=settings.model_between_chunks_seconds
-        ),
-    )
 
 
 def _progress_redis(settings: AgentSettings) -> Redis:

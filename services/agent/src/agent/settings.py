@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import Field, SecretStr
 
 from common.settings import ServiceSettings
-from model_client.profiles import PROFILES, ProviderProfile
+from model_client.settings import ModelSettings
 
 
 class CatalogueSettings(ServiceSettings):
@@ -28,17 +28,15 @@ class CatalogueSettings(ServiceSettings):
         return endpoint
 
 
-class AgentSettings(CatalogueSettings):
+class AgentSettings(ModelSettings, CatalogueSettings):
     memory_url: str
     service_token: SecretStr
     redis_url: SecretStr
     model_base_url: str
+    """Needed here, though the catalogue can do without."""
     model_main: str
     model_fast: str
     """For side calls (the planner)."""
-    model_profile: str = "generic"
-    model_first_chunk_seconds: float = Field(default=60.0, gt=0)
-    model_between_chunks_seconds: float = Field(default=30.0, gt=0)
     workers: int = Field(default=8, ge=1, le=256)
     """Turns at work at a time."""
     max_steps: int = Field(default=12, ge=3)
@@ -47,14 +45,3 @@ class AgentSettings(CatalogueSettings):
     """After SIGTERM: how long turns may go on before they are handed back."""
     stop_seconds: float = Field(default=15.0, gt=0)
     """After SIGTERM: when the process ends in any case."""
-
-    @field_validator("model_profile")
-    @classmethod
-    def _known_profile(cls, name: str) -> str:
-        if name not in PROFILES:
-            raise ValueError(f"must be one of {', '.join(sorted(PROFILES))}")
-        return name
-
-    @property
-    def profile(self) -> ProviderProfile:
-        return PROFILES[self.model_profile]

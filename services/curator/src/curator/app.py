@@ -21,8 +21,8 @@ from common.streams.progress import ProgressWriter
 from common.telemetry.metrics import Metrics
 from curator.curation.worker import CurationTools, CurationWorker
 from curator.settings import CuratorSettings
-from model_client.client import ModelClient
 from model_client.measured import MeasuredModel
+from model_client.settings import open_model_client
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,7 @@ async def open_curator(settings: CuratorSettings, metrics: Metrics) -> AsyncIter
     async with AsyncExitStack() as closing:
         memory = MemoryClient(settings.memory_url, settings.service_token, clock)
         closing.push_async_callback(memory.close)
-        model = ModelClient(
-            settings.model_base_url,
-            settings.model_api_key.get_secret_value(),
-            settings.profile,
-            clock,
-            lambda: f"call_{new_id().hex}",
-        )
+        model = open_model_client(settings, clock, lambda: f"call_{new_id().hex}")
         closing.push_async_callback(model.close)
         redis = Redis.from_url(redis_url, socket_timeout=1.0, socket_connect_timeout=0.5, retry=Retry(NoBackoff(), 0))
         closing.push_async_callback(redis.aclose)
