@@ -5,29 +5,11 @@ from itertools import count
 from typing import Any
 
 import pytest
+from tests.unit.model_client.scripted_endpoint import delta, fragment
 
 from model_client.answers import ArgumentsDelta, TextDelta, ToolCall
 from model_client.errors import ModelMisbehaved, ModelStreamBroken, ModelTruncated
 from model_client.folding import AnswerFolder, FoldedAnswer
-
-
-def delta(finish_reason: str | None = None, **fields: Any) -> dict[str, Any]:
-    return {"choices": [{"index": 0, "delta": fields, "finish_reason": finish_reason}]}
-
-
-def fragment(
-    arguments: Any = None, *, index: int | None = None, id: str | None = None, name: str | None = None
-) -> dict[str, Any]:
-    call: dict[str, Any] = {"function": {}}
-    if index is not None:
-        call["index"] = index
-    if id is not None:
-        call["id"] = id
-    if name is not None:
-        call["function"]["name"] = name
-    if arguments is not None:
-        call["function"]["arguments"] = arguments
-    return delta(tool_calls=[call])
 
 
 def fold(*chunks: Any, finish: str = "tool_calls", taken: frozenset[str] = frozenset()) -> FoldedAnswer:
@@ -184,38 +166,3 @@ def test_deltas_of_arguments_name_their_call() -> None:
     folder = AnswerFolder(lambda: "own")
     folder.add(fragment("", index=0, id="a", name="shopping_summary"))
     assert folder.add(fragment('{"rep', index=0)) == [ArgumentsDelta(0, "shopping_summary", '{"rep')]
-
-
-@pytest.mark.parametrize(
-    ("reports", "expected"),
-    [
-        ([{"prompt_tokens": 10, "completion_tokens": 2}], (10, None, 2)),
-        ([{"prompt_tokens": 10, "prompt_tokens_details": {"cached_tokens": 8}}], (10, 8, None)),
-        ([{"prompt_tokens": 10, "prompt_tokens_details": {"cached_tokens": 0}}], (10, 0, None)),
-        ([{"prompt_tokens": 10, "prompt_tokens_details": None}], (10, None, None)),
-        ([{"prompt_tokens": 10, "prompt_cache_hit_tokens": 7, "prompt_cache_miss_tokens": 3}], (10, 7, None)),
-        ([{"prompt_tokens": 10, "cached_tokens": 6}], (10, 6, None)),
-        ([{"input_tokens": 10, "input_tokens_details": {"cached_tokens": 4}, "output_tokens": 3}], (10, 4, 3)),
-        (
-            [{"prompt_tokens": 10, "completion_tokens": 1}, {"prompt_tokens": 10, "completion_tokens": 9}],
-            (10, None, 9),
-        ),
-        (
-            [{"prompt_tokens": 10}, {"prompt_tokens_details": {"cached_tokens": 8}, "prompt_tokens": None}],
-            (10, 8, None),
-        ),
-        ([{"prompt_tokens": 10, "cached_tokens": 99}], (10, None, None)),
-        ([{"prompt_tokens": -1, "completion_tokens": "3"}], (None, None, None)),
-        ([{"prompt_tokens": 2**31, "completion_tokens": 2**31 - 1}], (None, None, 2**31 - 1)),
-        ([None, "unknown"], (None, None, None)),
-    ],
-)
-def test_usage_in_every_shape(reports: list[Any], expected: tuple[int | None, ...]) -> None:
-    chunks = [{"choices": [], "usage": report} for report in reports]
-    usage = fold(delta(content="hi"), *chunks, finish="stop").usage
-    assert (usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens) == expected
-
-
-def test_usage_inside_the_choice_counts_too() -> None:
-    chunk = {"choices": [{"delta": {}, "usage": {"prompt_tokens": 5, "cached_tokens": 1}}]}
-    assert fold(delta(content="hi"), chunk, finish="stop").usage.prompt_tokens == 5
