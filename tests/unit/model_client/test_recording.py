@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +29,7 @@ from model_client.answers import ModelAnswer, ModelEvent, Restarted
 from model_client.client import ModelClient, network
 from model_client.errors import ModelRefused, ModelStreamBroken, ModelUnavailable
 from model_client.playback import PlaybackDiffers
-from model_client.recording import RecordingTransport, read_record
+from model_client.recording import RecordingTransport, open_next, read_record
 from model_client.requests import ModelRequest
 from model_client.settings import ModelSettings, open_model_client
 
@@ -95,8 +97,8 @@ async def test_the_key_is_in_no_file_and_what_comes_is_not_compressed(tmp_path: 
 
 
 async def test_faults_are_played_back_as_faults(tmp_path: Path) -> None:
-    cut = answer(200, sse(text("par"), text("tial")))[:-30]
-    recorded = await record(tmp_path, answer(503, b"{}"), cut, GOOD)
+    cut_after_the_finish = GOOD[:-60]
+    recorded = await record(tmp_path, answer(503, b"{}"), cut_after_the_finish, GOOD)
     assert [event for event in recorded if isinstance(event, Restarted)] == [Restarted(False), Restarted(True)]
     async with playing(tmp_path) as client:
         assert told(await all_events(client)) == recorded
@@ -153,12 +155,21 @@ async def test_the_same_request_gets_what_followed_and_no_more(tmp_path: Path) -
             await all_events(client)
 
 
-async def test_two_processes_may_record_into_one_directory(tmp_path: Path) -> None:
-    directory = tmp_path / "traffic"
+async def test_calls_side_by_side_have_a_file_each(tmp_path: Path) -> None:
     requests = [replace(REQUEST, model=f"m{number}") for number in range(8)]
-    await asyncio.gather(*(record(directory, GOOD, request=request) for request in requests))
-    bodies = {read_record(file)[0]["request"] for file in directory.iterdir()}
-    assert bodies == {request.body().decode() for request in requests}
+    await asyncio.gather(*(record(tmp_path, GOOD, request=request) for request in requests))
+    assert recorded_requests(tmp_path) == {request.body().decode() for request in requests}
+
+
+def recorded_requests(directory: Path) -> set[str]:
+    return {read_record(file)[0]["request"] for file in directory.iterdir()}
+
+
+def test_nobody_takes_the_file_of_another(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(8) as threads:
+        for file in threads.map(lambda _: open_next(tmp_path), range(200)):
+            os.close(file)
+    assert len(list(tmp_path.iterdir())) == 200
 
 
 async def test_the_record_of_a_killed_process_can_be_read(tmp_path: Path) -> None:

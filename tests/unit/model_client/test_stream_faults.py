@@ -267,6 +267,13 @@ async def test_15_a_written_call_that_cannot_be_used_is_tried_again_and_reported
     assert told == [TextDelta("我来搜"), Restarted(accepted=True), TextDelta("我来搜")]
 
 
+async def test_15_a_call_in_the_reasoning_that_cannot_be_used_is_no_answer_at_all() -> None:
+    thought = delta(reasoning_content='<tool_call>{"name": "delete_all"}</tool_call>')
+    async with client_of(streamed(thought, delta("stop"))) as (client, _):
+        with pytest.raises(ModelEmpty):
+            await all_events(client, WITH_TOOLS)
+
+
 async def test_15_without_tools_the_words_are_words() -> None:
     result = await answered(text("write <tool_call> to call a tool", "stop"), request=replace(REQUEST, tools=None))
     assert result.text == "write <tool_call> to call a tool"
@@ -300,6 +307,16 @@ async def test_17_ids_that_are_missing_doubled_taken_or_too_long_are_replaced() 
     assert len(set(ids)) == 4
     assert ids[3] == "fine"
     assert not {"", "taken", "x" * 41} & set(ids)
+
+
+async def test_17_one_id_for_several_calls() -> None:
+    result = await answered(
+        fragment('{"q":1}', index=0, id="call_0", name="one"),
+        fragment('{"q":2}', index=1, id="call_0", name="two"),
+        delta("tool_calls"),
+    )
+    assert named(result) == [("one", '{"q":1}'), ("two", '{"q":2}')]
+    assert len({call.call_id for call in result.tool_calls}) == 2
 
 
 @pytest.mark.parametrize(

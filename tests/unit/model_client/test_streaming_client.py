@@ -164,11 +164,14 @@ async def test_a_request_that_is_too_long_is_an_error_of_its_own() -> None:
         with pytest.raises(ContextOverflow):
             await all_events(client)
         assert len(endpoint.bodies) == 1
-    late = streamed(text("par"), {"error": {"code": "context_length_exceeded", "message": "too long"}})
-    async with client_of(late) as (client, endpoint):
-        with pytest.raises(ContextOverflow):
-            await all_events(client)
-        assert len(endpoint.bodies) == 1
+    for error in (
+        {"error": {"code": "context_length_exceeded", "message": "too long"}},
+        {"object": "error", "message": "the request exceeds the available context size", "code": 400},
+    ):
+        async with client_of(streamed(text("par"), error)) as (client, endpoint):
+            with pytest.raises(ContextOverflow):
+                await all_events(client)
+            assert len(endpoint.bodies) == 1
 
 
 @pytest.mark.parametrize(

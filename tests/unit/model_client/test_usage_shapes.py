@@ -159,6 +159,14 @@ def test_the_shape_of_every_profile_is_read(profile: str) -> None:
             id="details that forget the first",
         ),
         pytest.param(
+            (
+                of(prompt_tokens=10, prompt_tokens_details={"cached_tokens": 8}),
+                of(prompt_tokens_details={"cached_tokens": None}),
+            ),
+            (10, 8, None, None, None),
+            id="details that become null",
+        ),
+        pytest.param(
             (of(input_tokens=25, cache_read_input_tokens=1_000, cache_creation_input_tokens=0), of(output_tokens=7)),
             (1_025, 1_000, 0, 7, None),
             id="Anthropic's parts in two reports",

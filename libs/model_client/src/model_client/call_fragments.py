@@ -69,9 +69,10 @@ class CallFragments:
     def _position_of(self, index: object, call_id: str, name: str) -> int:
         """Which call a fragment belongs to: by a known id, else by index, else the last one.
 
-        Servers leave out the index, use one index for several calls, or send a call's tail under another index.
+        Servers leave out the index, use one index for several calls, send a call's tail under another index, or give
+        several calls one id; a name under a new index begins a call whatever its id is.
         """
-        if call_id:
+        if call_id and not (name and isinstance(index, int) and index not in self._call_at_index):
             for position, call in enumerate(self._calls):
                 if call.call_id == call_id:
                     return position

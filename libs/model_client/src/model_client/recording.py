@@ -61,7 +61,7 @@ class _Record:
     def __init__(self, directory: Path, clock: Clock) -> None:
         self._clock = clock
         self._began_at = clock.monotonic()
-        self._file = os.fdopen(_open_next(directory), "w", encoding="utf-8", buffering=1)
+        self._file = os.fdopen(open_next(directory), "w", encoding="utf-8", buffering=1)
 
     def write(self, line: dict[str, Any]) -> None:
         self._file.write(exact_json(line) + "\n")
@@ -93,7 +93,7 @@ class _RecordedStream(httpx2.AsyncByteStream):
         await self._stream.aclose()
 
 
-def _open_next(directory: Path) -> int:
+def open_next(directory: Path) -> int:
     """A file of the next number. Other processes may be recording into the same directory."""
     numbers = (int(path.stem) for path in directory.glob(f"*{SUFFIX}") if path.stem.isdigit())
     number = max(numbers, default=0) + 1
