@@ -12,6 +12,7 @@ same mark, however many blocks this one added, and a request whose cache was nev
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
+from json import JSONDecoder
 
 from model_client.exact_json import exact_json
 from model_client.profiles import CacheMarks, ProviderProfile
@@ -20,11 +21,10 @@ _TAIL_MARKS_MAX = 3
 _BYTES_PER_TOKEN = 5
 """More than Qwen's tokenizer makes of our texts (prompts 4.2, search results 2.7), so that counts come out low."""
 
-_TEXT_MESSAGE = re.compile(
-    r'(\{"role":"(?:system|user|assistant|tool)",(?:"tool_call_id":"[^"\\]*",)?"content":)("(?:[^"\\]|\\.)++")',
-    re.DOTALL,
-)
-"""A message as exact_json writes it, up to the end of its text. Empty texts are not matched: no block may be empty."""
+_UP_TO_TEXT = re.compile(r'\{"role":"(?:system|user|assistant|tool)",(?:"tool_call_id":"[^"\\]*",)?"content":(?="[^"])')
+"""A message as exact_json writes it, up to its text. Empty texts are not matched: no block may be empty."""
+
+_JSON = JSONDecoder()
 
 
 def marked_messages(messages: Sequence[str], tools: str | None, profile: ProviderProfile) -> Sequence[str]:
@@ -41,12 +41,13 @@ def marked_messages(messages: Sequence[str], tools: str | None, profile: Provide
 
 
 def _in_block_form(message: str, mark: str) -> str:
-    text = _TEXT_MESSAGE.match(message)
-    if text is None:
+    before = _UP_TO_TEXT.match(message)
+    if before is None:
         return message
-    before, content = text.groups()
-    block = f'{{"type":"text","text":{content}{"," if mark else ""}{mark}}}'
-    return f"{before}[{block}]{message[text.end() :]}"
+    begin = before.end()
+    _, end = _JSON.raw_decode(message, begin)
+    block = f'{{"type":"text","text":{message[begin:end]}{"," if mark else ""}{mark}}}'
+    return f"{message[:begin]}[{block}]{message[end:]}"
 
 
 def _marked_positions(messages: Sequence[str], tools: str | None, profile: ProviderProfile) -> frozenset[int]:
