@@ -25,6 +25,8 @@ class Part:
 
 def part_in(request: ChatRequest) -> Part:
     """Side calls see the user's words as well, but a directive is obeyed only by the one it is meant for."""
+    if request.offline_answer is not None or request.token_limit == 1:
+        return Part("unplayed", Play)
     if request.response_format is None or request.response_format.type == "text":
         scene = read_scene(request)
         malformed = any(made.arguments is None for made in scene.made)
