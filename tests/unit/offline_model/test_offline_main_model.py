@@ -9,7 +9,7 @@ import pytest
 from offline_model.chat.requests import ChatMessage, ChatRequest
 from offline_model.directives import DirectiveName
 from offline_model.playing.blocks import KnownFact
-from offline_model.playing.conversation import MadeCall, PastTurn
+from offline_model.playing.conversation import MadeCall
 from offline_model.playing.main import play_main
 from offline_model.playing.scene import Scene, read_scene
 
@@ -168,7 +168,7 @@ def test_the_model_cannot_delete() -> None:
 
 def test_a_refinement_goes_on_from_the_last_search() -> None:
     last = MadeCall("item_search", {"query": "通勤双肩包", "price_max": 500, "currency": "CNY"}, "")
-    arguments = only_call(scene("再便宜一点的", past=(PastTurn("找双肩包", (last,), ""),)), "item_search")
+    arguments = only_call(scene("再便宜一点的", earlier=(last,)), "item_search")
     assert (arguments["query"], arguments["price_max"]) == ("通勤双肩包", 350)
 
 

@@ -114,10 +114,9 @@ def is_gift(words: str) -> bool:
     return _GIFT.search(words) is not None
 
 
-def criterion_in(words: str) -> str | None:
-    """The first known quality that a text asks for."""
-    found = re.search(_CRITERION, words, re.IGNORECASE)
-    return found.group() if found else None
+def criteria_in(words: str) -> list[str]:
+    """The known qualities that a text names, asked for or not."""
+    return _distinct(found.group() for found in re.finditer(_CRITERION, words, re.IGNORECASE))
 
 
 def _group(match: "re.Match[str]") -> str:

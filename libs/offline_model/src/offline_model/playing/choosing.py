@@ -10,13 +10,16 @@ from offline_model.language.wishes import Wishes
 from offline_model.playing.conversation import PastTurn
 from offline_model.playing.play import Play
 from offline_model.playing.scene import Scene
+from offline_model.playing.summaries import Section, section_of
 
 
 def choose(scene: Scene, wishes: Wishes) -> Play | None:
     """「就要第二款」: of the list shown last."""
-    shown = next((shown for turn in reversed(scene.past) if (shown := items_shown(turn))), [])
     position = chosen_position(scene.words)
-    if position is None or position >= len(shown):
+    if position is None:
+        return None
+    shown = next((shown for turn in reversed(scene.past) if (shown := items_shown(turn))), [])
+    if position >= len(shown):
         return None
     item = shown[position]
     return Play(
@@ -32,7 +35,7 @@ def recapitulate(scene: Scene, wishes: Wishes) -> Play | None:
     """What the user chose in each turn that showed something; where they chose nothing, what came first."""
     if not asks_for_recap(scene.words, wishes.queries):
         return None
-    chosen = decisions(scene.past)
+    chosen = list(dict.fromkeys([*section_of(scene.summary, Section.DECISIONS), *decisions(scene.past)]))
     chinese = is_chinese(scene.words)
     if not chosen:
         return Play(in_language(chinese, "这个会话里还没有选过商品。", "Nothing has been chosen in this session yet."))

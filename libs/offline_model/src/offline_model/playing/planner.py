@@ -8,7 +8,7 @@ from offline_model.chat.requests import ChatMessage, ChatRequest
 from offline_model.directives import Addressee, Directive, DirectiveName, read_directives, without_directives
 from offline_model.language.countries import shipping_mentions
 from offline_model.language.demands import dislikes_in, exclusions_in, is_gift, musts_in, taken_back_in
-from offline_model.language.domains import ProductWord, main_product
+from offline_model.language.domains import ProductWord, main_product, product_words
 from offline_model.language.intents import Intent, intent_of
 from offline_model.language.languages import in_language, is_chinese
 from offline_model.language.money import price_bounds
@@ -64,6 +64,8 @@ def planned(words: str, recent: str = "") -> dict[str, Any]:
 
 
 def _product(words: str, recent: str, wishes: Wishes, intent: Intent) -> ProductWord | None:
+    if intent is Intent.BUNDLE:
+        return next(iter(product_words(words)), None)  # the set itself; what belongs into it is named after it
     named = main_product(" ".join(wishes.queries)) or (main_product(words) if intent in _WITH_PRODUCT else None)
     if named or intent not in _WITH_PRODUCT or wishes.queries:
         return named

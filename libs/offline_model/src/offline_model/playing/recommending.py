@@ -114,11 +114,11 @@ def _comparison(items: "list[dict[str, Any]]", plan: SearchPlan, chinese: bool) 
     by_price = sorted(items, key=_price)
     first, last = by_price[0].get("title"), by_price[-1].get("title")
     less = f"{_price(by_price[-1]) - _price(by_price[0])} {by_price[0].get('currency')}"
-    materials = in_language(chinese, "、", ", ").join(_words(by_price[0], "materials")) or "?"
+    materials = in_language(chinese, "、", ", ").join(_words(by_price[0], "materials"))
     yield in_language(
         chinese,
-        f"对比：{first} 最便宜，比 {last} 少 {less}；材质：{materials}。",
-        f"Compared: {first} is the cheapest, {less} less than {last}; it is made of {materials}.",
+        f"对比：{first} 最便宜，比 {last} 少 {less}；材质：{materials or '未注明'}。",
+        f"Compared: {first} is the cheapest, {less} less than {last}; material: {materials or 'not stated'}.",
     )
 
 

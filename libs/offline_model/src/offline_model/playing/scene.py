@@ -8,9 +8,7 @@ from offline_model.directives import Addressee, Directive, DirectiveName, read_d
 from offline_model.language.reading import readable
 from offline_model.playing.blocks import KnownFact, inside, known_facts, offered_skills, platforms
 from offline_model.playing.conversation import MadeCall, PastTurn, made_calls, past_turns, said_in, turn_starts
-
-SUMMARY_SIGN = "会话经过 (session so far)"
-"""The first line of every continuation summary that this model writes."""
+from offline_model.playing.summaries import SIGN
 
 _MEMORY = "user_long_term_memory"
 _WRAP_UP_SIGNS = ("收尾", "步数", "wrap up", "wrap-up", "step limit", "last step", "steps left")
@@ -28,6 +26,8 @@ class Scene:
     facts: tuple[KnownFact, ...] = ()
     made: tuple[MadeCall, ...] = ()
     """The calls of this turn so far."""
+    earlier: tuple[MadeCall, ...] = ()
+    """The calls before this turn, also those that a compaction kept of a turn that is gone."""
     past: tuple[PastTurn, ...] = ()
     """The turns before, as far as the conversation still has them."""
     summary: str = ""
@@ -36,11 +36,6 @@ class Scene:
     tools: frozenset[str] = frozenset()
     skills: frozenset[str] = frozenset()
     """The names in the catalogue of skills."""
-
-    @property
-    def earlier(self) -> tuple[MadeCall, ...]:
-        """The calls of the turns before."""
-        return tuple(call for turn in self.past for call in turn.made)
 
     @property
     def is_steered(self) -> bool:
@@ -67,6 +62,7 @@ def read_scene(request: ChatRequest) -> Scene:
         memory_block=memory,
         facts=known_facts(memory or ""),
         made=made_calls(after),
+        earlier=made_calls(before),
         past=tuple(past_turns(before)),
         summary=_newest_summary(request.messages),
         told_to_wrap_up=any(_asks_to_wrap_up(message) for message in after),
@@ -82,8 +78,7 @@ def _newest_memory_block(messages: Sequence[ChatMessage]) -> str | None:
 
 
 def _newest_summary(messages: Sequence[ChatMessage]) -> str:
-    """The continuation summary: whoever keeps it wraps it as it likes, so it is known by what was written into it."""
-    texts = [message.text for message in messages if message.role == "user" and SUMMARY_SIGN in message.text]
+    texts = [message.text for message in messages if message.role == "user" and SIGN in message.text]
     return texts[-1] if texts else ""
 
 

@@ -1,6 +1,5 @@
 """Turns the user's words and the remembered facts into searches: what to look for, step by step, and within what."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -11,7 +10,7 @@ from offline_model.language.avoidance import avoidances_in, words_to_exclude
 from offline_model.language.bundles import parts_of_set
 from offline_model.language.clauses import clauses_of
 from offline_model.language.countries import country_code, shipping_mentions
-from offline_model.language.demands import criterion_in
+from offline_model.language.demands import criteria_in
 from offline_model.language.domains import main_product
 from offline_model.language.intents import Intent, intent_of, looks_twice
 from offline_model.language.languages import in_language, is_chinese
@@ -20,13 +19,13 @@ from offline_model.language.statements import statements_in
 from offline_model.language.wishes import Wishes, bare_phrase
 from offline_model.playing.play import PlayedCall, call
 from offline_model.playing.scene import Scene
+from offline_model.playing.summaries import last_search_of
 
 _EXCLUDE_MAX = 50
 """Words that one search takes."""
 _CHEAPER = ("便宜", "cheaper")
 _SIDE_BY_SIDE = 2
 """Things of a set that are searched in one step."""
-_LAST_SEARCH = re.compile(r"最近一次搜索 \(last search\)：(?P<query>.+)")
 
 
 @dataclass(frozen=True)
@@ -103,9 +102,9 @@ _NO_SEARCH = (Intent.ORDER_CARE, Intent.LANDED_PRICE, Intent.DEVICE_FAULT, Inten
 def _queries(scene: Scene, wishes: Wishes, intent: Intent) -> list[str]:
     if intent is Intent.BUNDLE:
         return parts_of_set(scene.words)
-    if intent is Intent.PURCHASE_RESEARCH and not wishes.queries:
+    if intent is Intent.PURCHASE_RESEARCH and not main_product(" ".join(wishes.queries)):
         product = main_product(scene.words)
-        return [product.word] if product else []
+        return [product.word] if product else list(wishes.queries)
     if wishes.queries or wishes.refines or wishes.to_remember or statements_in(scene.words):
         return list(wishes.queries)
     phrase = bare_phrase(scene.words)
@@ -128,12 +127,12 @@ def _steps(scene: Scene, queries: list[str], intent: Intent) -> list[list[str]]:
 
 def _second_query(query: str, words: str) -> str:
     """Narrower where the user named a quality, else the same thing by its other name."""
-    criterion = criterion_in(words)
-    if criterion and criterion not in query:
+    criterion = next((criterion for criterion in criteria_in(words) if criterion not in query), None)
+    if criterion is not None:
         return f"{query} {criterion}"
     product = main_product(query)
     if product:
-        return query.replace(product.word, product.other)
+        return " ".join(query.replace(product.word, f" {product.other} ").split())
     return f"{query} {in_language(is_chinese(query), '高评价', 'top rated')}"
 
 
@@ -173,8 +172,8 @@ def _last_search(scene: Scene) -> "dict[str, object] | None":
     for made in reversed(scene.earlier):
         if made.name == "item_search" and made.arguments and made.arguments.get("query"):
             return made.arguments
-    summarised = _LAST_SEARCH.search(scene.summary)
-    return {"query": summarised["query"].strip()} if summarised else None
+    summarised = last_search_of(scene.summary)
+    return {"query": summarised} if summarised else None
 
 
 def _bounds_of(arguments: "dict[str, object]", cheaper: bool) -> PriceBounds:
