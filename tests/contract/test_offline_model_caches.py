@@ -246,6 +246,41 @@ async def test_an_answer_that_is_cut_leaves_its_prompt_all_the_same(endpoint: En
     assert await endpoint.cached(policy, conversation(1)) > 1024
 
 
+async def answered(endpoint: Endpoint, messages: list[dict[str, Any]], **options: Any) -> dict[str, Any]:
+    """One step of a session under `exact`: the answer and the results of its calls are added to the messages."""
+    tools = [{"type": "function", "function": {"name": name}} for name in ("Skill", "item_search", "shopping_summary")]
+    answer = (await endpoint.post(base(CachePolicy.EXACT), messages, tools=tools, **options)).json()
+    message = answer["choices"][0]["message"]
+    messages.append(message)
+    items = [{"item_id": f"bag-{n}", "title": f"双肩包 {n}", "price": "99.00", "currency": "CNY"} for n in range(9)]
+    results = {"Skill": '<skill_content name="search-discovery">\n先搜\n</skill_content>', "shopping_summary": "{}"}
+    for call in message.get("tool_calls", []):
+        content = results.get(call["function"]["name"], json.dumps({"items": items}, ensure_ascii=False))
+        messages.append({"role": "tool", "tool_call_id": call["id"], "content": content})
+    usage: dict[str, Any] = answer["usage"]
+    return usage
+
+
+@pytest.mark.parametrize("thinks", [False, True])
+async def test_each_step_of_a_session_finds_everything_up_to_the_end_of_the_answer_before(
+    endpoint: Endpoint, thinks: bool
+) -> None:
+    catalogue = "<available_skills>\n- search-discovery: 找商品时读\n- purchase-research: 对比时读\n</available_skills>"
+    messages = [{"role": "system", "content": f"{L0}\n{catalogue}"}]
+    expected, steps = 0, 0
+    for words in ("找一个双肩包", "再便宜一点的", "对比一下双肩包", "你好"):
+        messages.append({"role": "user", "content": f"<user_message>\n{words}\n</user_message>"})
+        last: dict[str, Any] = {}
+        while not last or last["role"] == "tool":
+            usage = await answered(endpoint, messages, enable_thinking=thinks and steps % 2 == 0)
+            assert usage["prompt_tokens_details"]["cached_tokens"] == expected
+            expected = usage["prompt_tokens"] + usage["completion_tokens"] - 1
+            last, steps = messages[-1], steps + 1
+            if "shopping_summary" in str(messages[-2].get("tool_calls")):
+                break
+    assert steps == 3 + 2 + 4 + 1
+
+
 async def test_thoughts_are_sent_and_counted_when_asked_for(endpoint: Endpoint) -> None:
     body = {"model": "m", "messages": conversation(1), "enable_thinking": True, "stream": True}
     body["stream_options"] = {"include_usage": True}
