@@ -1,6 +1,7 @@
 """From a request to the tokens of its prompt, as Qwen's template and tokenizer have them."""
 
 from array import array
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from offline_model.chat.template import render_answer, render_prompt
 from offline_model.chat.usage import UsageMeter
 from offline_model.playing.play import Play, call
 from offline_model.prefix_cache.blocks import BlockCache
-from offline_model.prompts import BlockEnd, Control, Prompt
+from offline_model.prompts import BlockEnd, Control, Piece, Prompt
 from offline_model.tokens import QwenTokens
 
 TOOLS = [
@@ -33,7 +34,10 @@ def request(*messages: dict[str, Any], **options: Any) -> ChatRequest:
 
 def text_of(*messages: dict[str, Any], tools: bool = True, **options: Any) -> str:
     """The prompt as text."""
-    pieces = render_prompt(request(*messages, **options), TOOLS if tools else [])
+    return as_text(render_prompt(request(*messages, **options), TOOLS if tools else []))
+
+
+def as_text(pieces: Iterable[Piece]) -> str:
     return "".join(
         piece.value if isinstance(piece, Control) else piece for piece in pieces if not isinstance(piece, BlockEnd)
     )
@@ -72,8 +76,11 @@ def test_the_prompt_looks_as_qwens_template_writes_it() -> None:
 def test_tools_come_before_the_system_prompt_and_marks_are_not_shown() -> None:
     plain = text_of(SYSTEM, USER)
     assert plain.index("item_search") < plain.index("save_memory") < plain.index("你是购物助手")
-    part = {"type": "text", "text": "你是购物助手", "cache_control": {"type": "ephemeral"}}
-    assert text_of({"role": "system", "content": [part]}, USER) == plain
+    mark = {"cache_control": {"type": "ephemeral"}}
+    system = {"role": "system", "content": [{"type": "text", "text": "你是购物助手", **mark}]}
+    tools = [TOOLS[0], {**TOOLS[1], **mark}]
+    marked = ChatRequest.model_validate({"model": "m", "messages": [system, USER], "tools": tools})
+    assert as_text(render_prompt(marked, tools)) == plain
 
 
 def prompt_and_answer(tokens: QwenTokens, asked: ChatRequest, play: Play) -> "tuple[Prompt, array[int]]":

@@ -332,6 +332,12 @@ def test_a_second_summary_takes_up_the_first_without_nesting_it() -> None:
     assert second.count("会话经过") == 1
 
 
+def test_what_was_searched_last_outlives_two_summaries() -> None:
+    session = compacted(long_session())
+    session.turn("谢谢")
+    assert compacted(session).turn("再便宜一点的")[1] == [("item_search", "颈枕")]
+
+
 def test_a_summary_is_bounded() -> None:
     session = Session(catalogue="")
     for number in range(60):

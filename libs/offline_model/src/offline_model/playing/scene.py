@@ -12,9 +12,6 @@ from offline_model.playing.summaries import SIGN
 
 _MEMORY = "user_long_term_memory"
 _WRAP_UP_SIGNS = ("收尾", "步数", "wrap up", "wrap-up", "step limit", "last step", "steps left")
-_STEERING = frozenset(
-    {DirectiveName.SAVE, DirectiveName.TEXT, DirectiveName.CALL, DirectiveName.LOOP, DirectiveName.ECHO_CONTEXT}
-)
 
 
 @dataclass(frozen=True)
@@ -36,11 +33,6 @@ class Scene:
     tools: frozenset[str] = frozenset()
     skills: frozenset[str] = frozenset()
     """The names in the catalogue of skills."""
-
-    @property
-    def is_steered(self) -> bool:
-        """A directive says what the model does, step by step."""
-        return any(directive.name in _STEERING for directive in self.directives)
 
     def results_of(self, tool: str) -> list[MadeCall]:
         return [call for call in self.made if call.name == tool]

@@ -23,9 +23,8 @@ _FITTING = {
 
 def read_skill(scene: Scene, wishes: Wishes) -> Play | None:
     """A skill whose body compaction took is read again: what is no longer in the conversation was not read."""
-    if _TOOL not in scene.tools or scene.made or scene.told_to_wrap_up:
-        return None
-    if scene.is_steered or scene.directed(DirectiveName.SKIP_SKILL):
+    acted = scene.made or scene.told_to_wrap_up or scene.directed(DirectiveName.SKIP_SKILL)
+    if _TOOL not in scene.tools or acted:
         return None
     name = _FITTING.get(intent_of(scene.words, wishes))
     if name not in scene.skills or name in _already_read(scene):
