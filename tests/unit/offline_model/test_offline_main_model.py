@@ -9,8 +9,9 @@ import pytest
 from offline_model.chat.requests import ChatMessage, ChatRequest
 from offline_model.directives import DirectiveName
 from offline_model.playing.blocks import KnownFact
+from offline_model.playing.conversation import MadeCall
 from offline_model.playing.main import play_main
-from offline_model.playing.scene import MadeCall, Scene, read_scene
+from offline_model.playing.scene import Scene, read_scene
 
 TOOLS = frozenset({"item_search", "save_memory", "recall_memories", "shopping_summary"})
 NUT_ALLERGY = KnownFact("nut_allergy", "对坚果过敏", "constraint")
@@ -220,6 +221,20 @@ def test_a_block_of_an_earlier_turn_binds_no_more() -> None:
         conversation(turn("一"), memory("- [constraint] a: b"), {"role": "assistant", "content": "好"}, turn("二"))
     )
     assert read.facts == ()
+
+
+def test_a_client_without_marked_words_is_understood_too() -> None:
+    read = read_scene(
+        conversation(
+            {"role": "user", "content": "找双肩包"},
+            {"role": "assistant", "content": "好"},
+            {"role": "user", "content": "推荐零食"},
+            memory("- [constraint] nut_allergy: 对坚果过敏", "user"),
+            {"role": "user", "content": "<strategies>\n对比两款\n</strategies>"},
+        )
+    )
+    assert (read.words, read.facts) == ("推荐零食", (NUT_ALLERGY,))
+    assert [turn.said for turn in read.past] == ["找双肩包"]
 
 
 def test_directives_are_read_from_the_newest_words_only() -> None:

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 
-from fastapi import FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
@@ -15,7 +15,7 @@ from offline_model.chat.endpoint import ChatEndpoint
 from offline_model.chat.usage import UsageMeter
 from offline_model.embeddings import Embedder, EmbeddingRequest, embedding_body
 from offline_model.errors import Refusal, refusal_response
-from offline_model.prefix_cache import prefix_cache_of
+from offline_model.prefix_cache.policies import CachePolicy, prefix_cache_of
 from offline_model.settings import OfflineModelSettings
 from offline_model.tokens import QwenTokens
 
@@ -26,12 +26,19 @@ _log = get_logger(__name__)
 
 
 def build_app(settings: OfflineModelSettings, clock: Clock | None = None) -> FastAPI:
-    """Loads the tokenizer and the embedding model, which takes about a second."""
+    """Loads the tokenizer and the embedding model, which takes about a second.
+
+    /v1 simulates the cache that the settings name; /caches/<policy>/v1 is the same endpoint with a cache of that
+    policy of its own, so that one process can be asked what each of them would have made of the same requests.
+    """
     worker = ThreadPoolExecutor(1, thread_name_prefix="player")
     embedder = Embedder()
-    meter = UsageMeter(QwenTokens(), prefix_cache_of(settings.cache_policy))
+    tokens = QwenTokens()
     clock = clock or SystemClock()
-    chat = ChatEndpoint(meter, worker, clock, settings.chunk_delay_seconds)
+
+    def chat_with(policy: CachePolicy) -> ChatEndpoint:
+        meter = UsageMeter(tokens, prefix_cache_of(policy, clock), settings.context_window)
+        return ChatEndpoint(meter, worker, clock, settings.chunk_delay_seconds)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -41,14 +48,21 @@ def build_app(settings: OfflineModelSettings, clock: Clock | None = None) -> Fas
 
     app = FastAPI(title="ShoppingX offline model", lifespan=lifespan, openapi_url=None)
     _install_error_handlers(app)
-    app.add_api_route("/v1/chat/completions", chat.__call__, methods=["POST"], response_model=None)
-    _install_embeddings(app, embedder, clock)
-    _install_information(app)
+    app.include_router(_api(chat_with(settings.cache_policy), embedder, clock), prefix="/v1")
+    for policy in CachePolicy:
+        chat = chat_with(policy)
+        app.include_router(_api(chat, embedder, clock), prefix=f"/caches/{policy}/v1")
+        app.add_api_route(f"/caches/{policy}", chat.empty_the_cache, methods=["DELETE"], status_code=204)
+    _install_health(app)
     return app
 
 
-def _install_embeddings(app: FastAPI, embedder: Embedder, clock: Clock) -> None:
-    @app.post("/v1/embeddings")
+def _api(chat: ChatEndpoint, embedder: Embedder, clock: Clock) -> APIRouter:
+    """What an OpenAI-compatible base URL offers."""
+    api = APIRouter()
+    api.add_api_route("/chat/completions", chat.__call__, methods=["POST"], response_model=None)
+
+    @api.post("/embeddings")
     async def embeddings(request: Request) -> Response:
         began_at = clock.monotonic()
         wanted = parsed(EmbeddingRequest, await read_body(request))
@@ -58,13 +72,15 @@ def _install_embeddings(app: FastAPI, embedder: Embedder, clock: Clock) -> None:
         _log.info("embeddings.answered", texts=len(wanted.texts), tokens=tokens, duration_ms=taken)
         return response
 
-
-def _install_information(app: FastAPI) -> None:
-    @app.get("/v1/models")
+    @api.get("/models")
     async def models() -> dict[str, object]:
         listed = [{"id": name, "object": "model", "created": 0, "owned_by": "shoppingx"} for name in MODELS]
         return {"object": "list", "data": listed}
 
+    return api
+
+
+def _install_health(app: FastAPI) -> None:
     # Everything is loaded before the port opens, so a server that answers at all is ready.
     @app.get("/healthz")
     @app.get("/readyz")

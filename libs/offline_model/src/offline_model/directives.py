@@ -1,8 +1,9 @@
 """Directives: how a test asks, in the user's own words, for a certain behaviour of the model.
 
 `[[offline:NAME]]`, `[[offline:NAME=ARGUMENT]]` and, for faults, `[[offline:NAME=ARGUMENT*N]]` (only for the first N
-identical requests) act on the main model; `[[offline:curator.NAME=ARGUMENT]]` acts on the curator. They are read
-from the newest user message and from nowhere else, so nothing a tool returns can give one.
+identical requests) act on the main model's calls; with `curator.`, `planner.` or `summary.` before the name they act
+on that part instead (`summary` writes the continuation summary). They are read from the newest user message and from
+nowhere else, so nothing a tool returns can give one.
 """
 
 import re
@@ -15,6 +16,8 @@ from offline_model.errors import InvalidRequest
 class Addressee(StrEnum):
     MAIN = "main"
     CURATOR = "curator"
+    PLANNER = "planner"
+    SUMMARY = "summary"
 
 
 class DirectiveName(StrEnum):
@@ -28,25 +31,40 @@ class DirectiveName(StrEnum):
     MALFORMED_ARGUMENTS = "malformed_arguments"
     TRUNCATE = "truncate"
     NO_USAGE = "no_usage"
+    # A fault of the planner and the summary: the answer does not keep to the form asked for. `*N`: only the first N
+    # answers of a conversation, so that the one after a reproof is well-formed.
+    MALFORMED = "malformed"
     # Plays: the answer itself is given.
     SAVE = "save"
     TEXT = "text"
     CALL = "call"
     LOOP = "loop"
     ECHO_CONTEXT = "echo_context"
+    # Plays: the turn goes another way.
+    BAD_TOOL = "bad_tool"
+    SKIP_SKILL = "skip_skill"
+    TWO_SEARCHES = "two_searches"
     # Neither: names the requests of a turn in the log, so that a benchmark can tell what the model's part took.
     MARK = "mark"
 
     @property
     def is_fault(self) -> bool:
-        return self not in (
-            DirectiveName.SAVE,
-            DirectiveName.TEXT,
-            DirectiveName.CALL,
-            DirectiveName.LOOP,
-            DirectiveName.ECHO_CONTEXT,
-            DirectiveName.MARK,
-        )
+        return self not in _NO_FAULTS
+
+
+_NO_FAULTS = frozenset(
+    {
+        DirectiveName.SAVE,
+        DirectiveName.TEXT,
+        DirectiveName.CALL,
+        DirectiveName.LOOP,
+        DirectiveName.ECHO_CONTEXT,
+        DirectiveName.BAD_TOOL,
+        DirectiveName.SKIP_SKILL,
+        DirectiveName.TWO_SEARCHES,
+        DirectiveName.MARK,
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -57,7 +75,9 @@ class Directive:
     """A fault acts on that many identical requests only; None: on all."""
 
 
-_DIRECTIVE = re.compile(r"\[\[offline:(?P<curator>curator\.)?(?P<name>[a-z_]+)(?P<rest>[=*].*?)?\]\]", re.DOTALL)
+_DIRECTIVE = re.compile(
+    r"\[\[offline:(?:(?P<addressee>curator|planner|summary)\.)?(?P<name>[a-z_]+)(?P<rest>[=*].*?)?\]\]", re.DOTALL
+)
 _TIMES = re.compile(r"\*(\d+)$")
 
 
@@ -70,7 +90,7 @@ def read_directives(text: str, addressee: Addressee) -> tuple[Directive, ...]:
     return tuple(
         _read(found["name"], found["rest"] or "")
         for found in _DIRECTIVE.finditer(text)
-        if (found["curator"] is not None) == (addressee is Addressee.CURATOR)
+        if (found["addressee"] or Addressee.MAIN) == addressee
     )
 
 

@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from common.settings import ServiceSettings
-from offline_model.prefix_cache import CachePolicy
+from offline_model.prefix_cache.policies import CachePolicy
 
 
 class OfflineModelSettings(ServiceSettings):
@@ -11,4 +11,7 @@ class OfflineModelSettings(ServiceSettings):
     """Pause before every streamed chunk; 0 streams as fast as the client reads."""
 
     cache_policy: CachePolicy = CachePolicy.BLOCK128
-    """Which provider's prefix cache is simulated."""
+    """Which provider's prefix cache is simulated under /v1; /caches/<policy>/v1 has each of them."""
+
+    context_window: int = Field(default=131_072, ge=1)
+    """Tokens of the longest prompt that is answered; a longer one is refused as providers refuse it."""

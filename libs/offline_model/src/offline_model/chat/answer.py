@@ -4,11 +4,14 @@ import hashlib
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from offline_model.chat.requests import RequestedCall, RequestedFunction
+from offline_model.chat.requests import GivenAnswer, RequestedCall, RequestedFunction
 from offline_model.misbehaviour import Misbehaviour
 from offline_model.playing.play import Play
 
 FinishReason = Literal["stop", "tool_calls", "length"]
+
+_THOUGHT = "先看清用户这一轮要什么、手上有什么，再决定下一步。"
+"""All that the rules have to say about themselves when they are asked to think."""
 
 
 @dataclass(frozen=True)
@@ -18,9 +21,10 @@ class Answer:
     text: str
     calls: list[RequestedCall]
     finish_reason: FinishReason
+    reasoning: str = ""
 
 
-def answer_of(play: Play, model: str, digest: str) -> Answer:
+def answer_of(play: Play, model: str, digest: str, *, thinks: bool) -> Answer:
     """Ids come from the digest of the request: the same request always gets the same answer, ids included."""
     calls = [
         RequestedCall(
@@ -29,7 +33,19 @@ def answer_of(play: Play, model: str, digest: str) -> Answer:
         )
         for position, call in enumerate(play.calls)
     ]
-    return Answer(f"chatcmpl-{_id(digest, -1)}", model, play.text, calls, "tool_calls" if calls else "stop")
+    finish_reason: FinishReason = "tool_calls" if calls else "stop"
+    return Answer(_answer_id(digest), model, play.text, calls, finish_reason, _THOUGHT if thinks else "")
+
+
+def given_answer(given: GivenAnswer, model: str, digest: str) -> Answer:
+    finish_reason: FinishReason = "tool_calls" if given.tool_calls else "stop"
+    return Answer(
+        _answer_id(digest), model, given.content or "", given.tool_calls, finish_reason, given.reasoning_content or ""
+    )
+
+
+def one_token_answer(model: str, digest: str) -> Answer:
+    return Answer(_answer_id(digest), model, "好", [], "length")
 
 
 def spoilt(answer: Answer, misbehaviour: Misbehaviour) -> Answer:
@@ -47,6 +63,10 @@ def spoilt(answer: Answer, misbehaviour: Misbehaviour) -> Answer:
 def _with_arguments(call: RequestedCall, arguments: str) -> RequestedCall:
     function = call.function.model_copy(update={"arguments": arguments})
     return call.model_copy(update={"function": function})
+
+
+def _answer_id(digest: str) -> str:
+    return f"chatcmpl-{_id(digest, -1)}"
 
 
 def _id(digest: str, position: int) -> str:

@@ -13,9 +13,9 @@ from starlette.types import Send
 from common.clock import Clock
 from common.logs import get_logger
 from offline_model.body import Body, parsed, read_body
-from offline_model.chat.answer import Answer, answer_of, spoilt
+from offline_model.chat.answer import Answer, answer_of, given_answer, one_token_answer, spoilt
 from offline_model.chat.requests import ChatRequest, check_tool_results
-from offline_model.chat.usage import Usage, UsageMeter
+from offline_model.chat.usage import Measured, Usage, UsageMeter
 from offline_model.chat.wire import STREAM_END, chunks, completion, server_sent_event
 from offline_model.directives import DirectiveName
 from offline_model.errors import requested_status
@@ -49,54 +49,78 @@ class ChatEndpoint:
         if misbehaviour.status is not None:
             raise requested_status(misbehaviour.status)
         loop = asyncio.get_running_loop()
-        answer, usage = await loop.run_in_executor(self._worker, self._answered, chat, body, part, misbehaviour)
+        answer, measured = await loop.run_in_executor(self._worker, self._answered, chat, body, part, misbehaviour)
 
         def sent() -> None:
-            _log_answer(part, answer, usage, self._clock.monotonic() - began_at)
+            _log_answer(part, answer, measured.usage, self._clock.monotonic() - began_at)
 
-        return self._response(chat, answer, usage, misbehaviour, sent)
+        return self._response(chat, answer, measured, misbehaviour, sent)
+
+    async def empty_the_cache(self) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._worker, self._meter.empty_the_cache)
 
     def _misbehaviour(self, part: Part, body: Body) -> Misbehaviour:
         misbehaviour = misbehaviour_of(part.directives, self._seen.count(body.digest))
         return replace(misbehaviour, malformed_arguments=False) if part.saw_malformed_arguments else misbehaviour
 
-    def _answered(self, chat: ChatRequest, body: Body, part: Part, misbehaviour: Misbehaviour) -> tuple[Answer, Usage]:
+    def _answered(
+        self, chat: ChatRequest, body: Body, part: Part, misbehaviour: Misbehaviour
+    ) -> tuple[Answer, Measured]:
         """All that takes time; runs on the worker."""
-        answer = spoilt(answer_of(part.play(), chat.model, body.digest), misbehaviour)
+        answer = spoilt(_answer(chat, body, part), misbehaviour)
         return answer, self._meter.measure(chat, body.data.get("tools") or [], answer)
 
     def _response(
-        self, chat: ChatRequest, answer: Answer, usage: Usage, misbehaviour: Misbehaviour, sent: Callable[[], None]
+        self,
+        chat: ChatRequest,
+        answer: Answer,
+        measured: Measured,
+        misbehaviour: Misbehaviour,
+        sent: Callable[[], None],
     ) -> Response:
         pause = max(self._delay, misbehaviour.pause_seconds)
         if chat.stream:
-            reported = usage if chat.wants_usage else None
+            reported = measured.usage if chat.wants_usage else None
             events = [server_sent_event(chunk) for chunk in chunks(answer, reported, misbehaviour)]
-            return _Stream(self._paced([*events, STREAM_END], pause, misbehaviour.cut), misbehaviour.cut, sent)
-        whole = JSONResponse(completion(answer, usage, misbehaviour))
-        if not (misbehaviour.cut or pause):
-            sent()
-            return whole
-        pieces = self._paced([bytes(whole.body)], pause, misbehaviour.cut)
-        return _Stream(pieces, misbehaviour.cut, sent, "application/json")
+            pieces, media_type = [*events, STREAM_END], "text/event-stream"
+        else:
+            pieces = [bytes(JSONResponse(completion(answer, measured.usage, misbehaviour)).body)]
+            media_type = "application/json"
+        return _Stream(self._paced(pieces, pause, misbehaviour.cut, measured), misbehaviour.cut, sent, media_type)
 
-    async def _paced(self, pieces: list[bytes], pause: float, cut: bool) -> AsyncIterator[bytes]:
-        for piece in _first_half(pieces) if cut else pieces:
-            if pause:
-                await self._clock.sleep(pause)
-            yield piece
+    async def _paced(self, pieces: list[bytes], pause: float, cut: bool, measured: Measured) -> AsyncIterator[bytes]:
+        """The last piece comes after the request is on its way into the cache: who has read it will find it there.
+
+        The worker does one thing after the other, so a later request is measured after that, and nobody has to wait.
+        """
+        *before, last = _first_half(pieces) if cut else pieces
+        try:
+            for piece in before:
+                await self._pause(pause)
+                yield piece
+            await self._pause(pause)
+        finally:
+            # Also when the reader left early: the prompt has been read all the same.
+            self._worker.submit(measured.keep)
+        yield last
+
+    async def _pause(self, seconds: float) -> None:
+        if seconds:
+            await self._clock.sleep(seconds)
+
+
+def _answer(chat: ChatRequest, body: Body, part: Part) -> Answer:
+    if chat.offline_answer is not None:
+        return given_answer(chat.offline_answer, chat.model, body.digest)
+    if chat.token_limit == 1:
+        return one_token_answer(chat.model, body.digest)
+    return answer_of(part.play(), chat.model, body.digest, thinks=chat.thinks)
 
 
 class _Stream(StreamingResponse):
     """A stream that may be cut: the connection is closed without the end of the body, as when a server dies."""
 
-    def __init__(
-        self,
-        pieces: AsyncIterator[bytes],
-        cut: bool,
-        sent: Callable[[], None],
-        media_type: str = "text/event-stream",
-    ) -> None:
+    def __init__(self, pieces: AsyncIterator[bytes], cut: bool, sent: Callable[[], None], media_type: str) -> None:
         super().__init__(pieces, media_type=media_type, headers={"Cache-Control": "no-cache"})
         self._cut = cut
         self._sent = sent

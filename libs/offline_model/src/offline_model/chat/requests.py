@@ -15,9 +15,14 @@ class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
+class CacheMark(_Part):
+    type: Literal["ephemeral"]
+
+
 class ContentPart(_Part):
     type: str
     text: str = ""
+    cache_control: CacheMark | None = None
 
 
 class RequestedFunction(_Part):
@@ -34,6 +39,7 @@ class RequestedCall(_Part):
 class ChatMessage(_Part):
     role: Literal["system", "developer", "user", "assistant", "tool"]
     content: str | list[ContentPart] | None = None
+    reasoning_content: str | None = None
     tool_calls: list[RequestedCall] = Field(default_factory=list)
     tool_call_id: _NonEmpty | None = None
 
@@ -58,6 +64,7 @@ class ToolFunction(_Part):
 class Tool(_Part):
     type: Literal["function"]
     function: ToolFunction
+    cache_control: CacheMark | None = None
 
 
 class JsonSchema(_Part):
@@ -74,6 +81,21 @@ class StreamOptions(_Part):
     include_usage: bool = False
 
 
+class TemplateOptions(_Part):
+    """What a request can set in Qwen's chat template."""
+
+    enable_thinking: bool | None = None
+    preserve_thinking: bool | None = None
+
+
+class GivenAnswer(_Part):
+    """An answer that was recorded elsewhere, for requests that are sent again."""
+
+    content: str | None = None
+    reasoning_content: str | None = None
+    tool_calls: list[RequestedCall] = Field(default_factory=list)
+
+
 class ChatRequest(_Part):
     model: _NonEmpty
     messages: Annotated[list[ChatMessage], Field(min_length=1)]
@@ -82,6 +104,31 @@ class ChatRequest(_Part):
     stream: bool | None = False
     stream_options: StreamOptions | None = None
     n: Annotated[int, Field(ge=1, le=1)] | None = 1
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
+    enable_thinking: bool | None = None
+    preserve_thinking: bool | None = None
+    chat_template_kwargs: TemplateOptions | None = None
+    offline_answer: GivenAnswer | None = None
+    """No provider's field: answer this, and play no role."""
+
+    @property
+    def thinks(self) -> bool:
+        """Whether the model thinks before it answers; off unless asked for, with DashScope's field or vLLM's."""
+        return bool(self._template_option("enable_thinking"))
+
+    @property
+    def preserves_thinking(self) -> bool:
+        """Whether the thoughts of earlier turns stay in the prompt; on unless refused."""
+        return self._template_option("preserve_thinking") is not False
+
+    def _template_option(self, name: str) -> bool | None:
+        own: bool | None = getattr(self, name)
+        return own if own is not None else getattr(self.chat_template_kwargs, name, None)
+
+    @property
+    def token_limit(self) -> int | None:
+        return self.max_completion_tokens or self.max_tokens
 
     @property
     def tool_names(self) -> frozenset[str]:

@@ -17,6 +17,8 @@ _CREATED = 1_767_225_600
 
 def completion(answer: Answer, usage: Usage, misbehaviour: Misbehaviour) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": answer.text or None}
+    if answer.reasoning:
+        message["reasoning_content"] = answer.reasoning
     if answer.calls:
         message["tool_calls"] = [_whole_call(call, misbehaviour) for call in answer.calls]
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": answer.finish_reason}
@@ -25,7 +27,7 @@ def completion(answer: Answer, usage: Usage, misbehaviour: Misbehaviour) -> dict
 
 
 def chunks(answer: Answer, usage: Usage | None, misbehaviour: Misbehaviour) -> Iterator[dict[str, Any]]:
-    """In the order providers send them: the role, text or call fragments, the finish reason, then the usage."""
+    """In the order providers send them: role, thoughts, text or call fragments, finish reason, then the usage."""
     deltas = list(_deltas(answer, misbehaviour))
     for position, delta in enumerate(deltas):
         if misbehaviour.empty_choices and position in (0, len(deltas) // 2):
@@ -45,6 +47,8 @@ STREAM_END = b"data: [DONE]\n\n"
 
 def _deltas(answer: Answer, misbehaviour: Misbehaviour) -> Iterator[dict[str, Any]]:
     yield {"role": "assistant", "content": "" if answer.text else None}
+    for piece in _pieces(answer.reasoning, _TEXT_PIECE):
+        yield {"content": None, "reasoning_content": piece}
     for piece in _pieces(answer.text, _TEXT_PIECE):
         yield {"content": piece}
     for index, call in enumerate(answer.calls):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 _FACT_LINE = re.compile(r"^- \[(?P<category>\w+)\] (?P<key>[^:\n]+): (?P<value>.+)$", re.MULTILINE)
+_SKILL_LINE = re.compile(r"^- (?P<name>[^\s:]+): ", re.MULTILINE)
 _EXTERNAL = re.compile(r"<external_content[^>]*>(?P<inside>.*)</external_content>", re.DOTALL)
 
 
@@ -33,6 +34,10 @@ def known_facts(block: str) -> tuple[KnownFact, ...]:
         KnownFact(found["key"].strip(), found["value"].strip(), found["category"])
         for found in _FACT_LINE.finditer(block)
     )
+
+
+def offered_skills(catalogue: str) -> frozenset[str]:
+    return frozenset(found["name"] for found in _SKILL_LINE.finditer(catalogue))
 
 
 def platforms(turn_context: str) -> list[str]:

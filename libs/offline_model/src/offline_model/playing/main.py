@@ -4,16 +4,20 @@ from collections.abc import Callable
 
 from offline_model.directives import DirectiveName
 from offline_model.language.languages import in_language, is_chinese
-from offline_model.language.statements import statements_in
-from offline_model.language.wishes import Wishes, bare_phrase, wishes_in
+from offline_model.language.wishes import Wishes, wishes_in
+from offline_model.playing.choosing import choose, recapitulate
+from offline_model.playing.conversation import MadeCall
 from offline_model.playing.play import Play, PlayedCall, call
 from offline_model.playing.recommending import recommendation
 from offline_model.playing.remembering import explain_forgetting, save, tell_what_is_known, with_receipts
-from offline_model.playing.scene import MadeCall, Scene
-from offline_model.playing.searching import SearchPlan, search_plan
-from offline_model.playing.talking import talk
+from offline_model.playing.scene import Scene
+from offline_model.playing.searching import search_plan
+from offline_model.playing.skills import read_skill
+from offline_model.playing.talking import explain_what_is_not_done, talk
 
 _MAX_SEARCHES = 3
+"""Of a turn that needs one; each further query may be sent once more as well."""
+_UNKNOWN_TOOL = "product_search"
 
 _Rule = Callable[[Scene, Wishes], Play | None]
 
@@ -31,6 +35,9 @@ def _as_directed(scene: Scene, wishes: Wishes) -> Play | None:
     to_make = [each for each in directed if not scene.results_of(each.name)]
     if to_make:
         return Play(calls=(to_make[0],))
+    for name in scene.directed(DirectiveName.BAD_TOOL):
+        if not scene.results_of(name or _UNKNOWN_TOOL):
+            return Play(calls=(call(name or _UNKNOWN_TOOL, query=scene.words),))
     for text in scene.directed(DirectiveName.TEXT):
         return Play(text)
     if scene.directed(DirectiveName.ECHO_CONTEXT):
@@ -53,18 +60,19 @@ def _directed_call(argument: str) -> PlayedCall:
 
 
 def _search(scene: Scene, wishes: Wishes) -> Play | None:
-    plan = _plan(scene, wishes)
+    """The next step of the searches: one that got no answer at all is tried again."""
+    plan = search_plan(scene, wishes)
+    if plan is None or "item_search" not in scene.tools or scene.told_to_wrap_up:
+        return None
     made = scene.results_of("item_search")
-    answered = [search for search in made if _items_or_none(search) is not None]
-    if plan is None or answered or len(made) >= _MAX_SEARCHES or scene.told_to_wrap_up:
+    answered = len({search.step for search in made if _items_or_none(search) is not None})
+    if answered == len(plan.steps) or len(made) >= _MAX_SEARCHES + len(plan.queries) - 1:
         return None
-    if "item_search" not in scene.tools:
-        return None
-    return Play(calls=tuple(plan.calls()))
+    return Play(calls=tuple(plan.calls(answered)))
 
 
 def _recommend(scene: Scene, wishes: Wishes) -> Play | None:
-    plan = _plan(scene, wishes)
+    plan = search_plan(scene, wishes)
     if plan is None:
         return None
     results = [data for search in scene.results_of("item_search") if (data := _items_or_none(search)) is not None]
@@ -83,18 +91,6 @@ def _recommend(scene: Scene, wishes: Wishes) -> Play | None:
     return Play(calls=(call("shopping_summary", reply=reply, items=recommended.items),))
 
 
-def _plan(scene: Scene, wishes: Wishes) -> SearchPlan | None:
-    """What to look for in this turn, if anything."""
-    if wishes.small_talk is not None and not wishes.queries:
-        return None
-    queries = list(wishes.queries)
-    nothing_else = not (statements_in(scene.words) or wishes.to_remember)
-    if not queries and not wishes.refines and nothing_else:
-        phrase = bare_phrase(scene.words)
-        queries = [phrase] if phrase else []
-    return search_plan(scene, queries, wishes.refines)
-
-
 def _items_or_none(search: MadeCall) -> "list[dict[str, object]] | None":
     data = search.result_data
     items = data.get("items") if isinstance(data, dict) else None
@@ -103,9 +99,13 @@ def _items_or_none(search: MadeCall) -> "list[dict[str, object]] | None":
 
 _RULES: tuple[_Rule, ...] = (
     _as_directed,
+    read_skill,
     save,
     tell_what_is_known,
     explain_forgetting,
+    recapitulate,
+    choose,
+    explain_what_is_not_done,
     _search,
     _recommend,
     talk,

@@ -1,10 +1,110 @@
-"""Plays the planner. The agent has none yet: when it comes, the rules that fill its plan go here."""
+"""Plays the planner: fills the plan of a turn from the user's words, in the form that the request's schema gives."""
 
-from offline_model.chat.requests import ChatRequest
+import json
+import re
+from typing import Any
+
+from offline_model.chat.requests import ChatMessage, ChatRequest
+from offline_model.directives import Addressee, Directive, DirectiveName, read_directives, without_directives
+from offline_model.language.countries import shipping_mentions
+from offline_model.language.demands import dislikes_in, exclusions_in, is_gift, musts_in, taken_back_in
+from offline_model.language.domains import ProductWord, main_product, product_words
+from offline_model.language.intents import Intent, intent_of
+from offline_model.language.languages import in_language, is_chinese
+from offline_model.language.money import price_bounds
+from offline_model.language.reading import readable
+from offline_model.language.wishes import Wishes, wishes_in
+from offline_model.playing.blocks import inside
+from offline_model.playing.conversation import WORDS
 from offline_model.playing.play import Play
-from offline_model.playing.structured import play_structured
+from offline_model.playing.structured import filled_value
+
+_WITH_PRODUCT = frozenset(
+    {Intent.PRODUCT_SEARCH, Intent.PURCHASE_RESEARCH, Intent.BUNDLE, Intent.IMAGE_SEARCH, Intent.ACCESSORY}
+)
+_USER_LINE = re.compile(r"^(?:用户|user)\s*[:：](?P<words>.*)$", re.MULTILINE | re.IGNORECASE)
+
+
+def planner_directives(request: ChatRequest) -> tuple[Directive, ...]:
+    return read_directives(_words_of_turn(request), Addressee.PLANNER)
 
 
 def play_planner(request: ChatRequest) -> Play:
-    """A plan that says nothing and satisfies its schema."""
-    return play_structured(request)
+    plan = json.dumps(filled_value(_schema(request), planned(*_input(request))), ensure_ascii=False)
+    for directive in planner_directives(request):
+        if directive.name is DirectiveName.TEXT:
+            return Play(directive.argument)
+        if directive.name is DirectiveName.MALFORMED and _acts(directive, request):
+            return Play(plan[: len(plan) // 2])
+    return Play(plan)
+
+
+def planned(words: str, recent: str = "") -> dict[str, Any]:
+    """What the words say; of the recent conversation only what kind of thing a turn without one goes on about."""
+    wishes = wishes_in(words)
+    intent = intent_of(words, wishes)
+    bounds = price_bounds(words)
+    destinations = shipping_mentions(words)
+    product = _product(words, recent, wishes, intent)
+    dislikes = dislikes_in(words)
+    return {
+        "intent": intent.value,
+        "domain": product.domain if product else None,
+        "sub_type": product.word if product else None,
+        "destination": destinations[-1].code if destinations else None,
+        "budget": float(bounds.maximum) if bounds.maximum else None,
+        "currency": bounds.currency,
+        "must": musts_in(words),
+        "exclude": exclusions_in(words),
+        "penalty": dislikes,
+        "retract": taken_back_in(words),
+        "gift": is_gift(words),
+        "missing": _missing(words, intent, product, bounds.maximum is not None, wishes),
+    }
+
+
+def _product(words: str, recent: str, wishes: Wishes, intent: Intent) -> ProductWord | None:
+    if intent is Intent.BUNDLE:
+        return next(iter(product_words(words)), None)  # the set itself; what belongs into it is named after it
+    named = main_product(" ".join(wishes.queries)) or (main_product(words) if intent in _WITH_PRODUCT else None)
+    if named or intent not in _WITH_PRODUCT or wishes.queries:
+        return named
+    earlier = [main_product(found["words"]) for found in _USER_LINE.finditer(recent)]
+    return next((product for product in reversed(earlier) if product), None)
+
+
+def _missing(words: str, intent: Intent, product: ProductWord | None, has_budget: bool, wishes: Wishes) -> list[str]:
+    chinese = is_chinese(words)
+    missing: list[str] = []
+    if intent is Intent.PRODUCT_SEARCH and product is None and not wishes.queries:
+        missing.append(in_language(chinese, "商品", "product"))
+    if (is_gift(words) or intent is Intent.BUNDLE) and not has_budget:
+        missing.append(in_language(chinese, "预算", "budget"))
+    return missing
+
+
+def _acts(directive: Directive, request: ChatRequest) -> bool:
+    """A reproof follows a malformed answer in the same conversation, so the answers so far are in the request."""
+    answers = sum(message.role == "assistant" for message in request.messages)
+    return directive.first_requests is None or answers < directive.first_requests
+
+
+def _schema(request: ChatRequest) -> dict[str, Any]:
+    given = request.response_format.json_schema if request.response_format else None
+    return given.definition if given else {}
+
+
+def _input(request: ChatRequest) -> tuple[str, str]:
+    """This turn's words and the recent conversation."""
+    recent = inside(_asked(request).text, "recent_conversation") or ""
+    return readable(without_directives(_words_of_turn(request))), readable(without_directives(recent))
+
+
+def _words_of_turn(request: ChatRequest) -> str:
+    return inside(_asked(request).text, WORDS) or ""
+
+
+def _asked(request: ChatRequest) -> ChatMessage:
+    """The newest message that holds words of the user; a reproof holds none."""
+    asked = (message for message in reversed(request.messages) if inside(message.text, WORDS) is not None)
+    return next(asked, request.messages[-1])

@@ -18,7 +18,7 @@ class Play:
     calls: tuple[PlayedCall, ...] = ()
 
 
-def call(name: str, **arguments: Any) -> PlayedCall:
+def call(name: str, /, **arguments: Any) -> PlayedCall:
     """A call with those arguments that are there: None and empty lists are left out."""
     given = {key: value for key, value in arguments.items() if value is not None and value != []}
     return PlayedCall(name, json.dumps(given, ensure_ascii=False))

@@ -3,9 +3,11 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from common.text import normalise
+from offline_model.language.intents import Intent
 from offline_model.language.languages import in_language, is_chinese
 from offline_model.playing.scene import Scene
 from offline_model.playing.searching import SearchPlan
@@ -24,8 +26,9 @@ class Recommendation:
 
 def recommendation(scene: Scene, plan: SearchPlan, results: "list[list[dict[str, object]]]") -> Recommendation:
     chinese = is_chinese(scene.words)
-    items = [item for item in _taken_in_turn(results) if _fits(item, plan)][:_MAX_ITEMS]
-    sought = in_language(chinese, "、", ", ").join(plan.queries)
+    fitting = [[item for item in items if _fits(item, plan)] for items in results]
+    items = list(_first_of_each(fitting) if plan.intent is Intent.BUNDLE else _taken_in_turn(fitting))[:_MAX_ITEMS]
+    sought = in_language(chinese, "、", ", ").join(plan.sought)
     if not items:
         nothing = in_language(
             chinese,
@@ -35,8 +38,8 @@ def recommendation(scene: Scene, plan: SearchPlan, results: "list[list[dict[str,
         return Recommendation(nothing, [])
     opening = in_language(chinese, f"为你找到这些「{sought}」：", f'Here is what I found for "{sought}":')
     listed = [f"{number}. {_line(item, chinese)}" for number, item in enumerate(items, start=1)]
-    obeyed = _obeyed(scene, plan, chinese)
-    reply = "\n".join([opening, *listed, *obeyed])
+    closing = [*_comparison(items, plan, chinese), *_total(items, plan, chinese), *_obeyed(scene, plan, chinese)]
+    reply = "\n".join([opening, *listed, *closing])
     reasons = [{"item_id": str(item["item_id"]), "reason": _reason(item, plan, chinese)} for item in items]
     return Recommendation(reply, reasons)
 
@@ -49,6 +52,16 @@ def _taken_in_turn(results: "list[list[dict[str, object]]]") -> "Iterator[dict[s
             if rank < len(items) and items[rank].get("item_id") not in shown:
                 shown.add(items[rank].get("item_id"))
                 yield items[rank]
+
+
+def _first_of_each(results: "list[list[dict[str, object]]]") -> "Iterator[dict[str, object]]":
+    """One thing for each part of a set."""
+    shown: set[object] = set()
+    for items in results:
+        item = next((item for item in items if item.get("item_id") not in shown), None)
+        if item is not None:
+            shown.add(item.get("item_id"))
+            yield item
 
 
 def _fits(item: "dict[str, Any]", plan: SearchPlan) -> bool:
@@ -92,6 +105,39 @@ def _reason(item: "dict[str, Any]", plan: SearchPlan, chinese: bool) -> str:
         parts.append(in_language(chinese, "不含要避开的成分或材质", "free of what you avoid"))
     parts = parts or [in_language(chinese, "与你的描述相符", "matches your description")]
     return in_language(chinese, "，", ", ").join(parts)
+
+
+def _comparison(items: "list[dict[str, Any]]", plan: SearchPlan, chinese: bool) -> "Iterator[str]":
+    """The cheapest, and what sets it apart."""
+    if plan.intent is not Intent.PURCHASE_RESEARCH or len(items) < 2 or not _of_one_currency(items):
+        return
+    by_price = sorted(items, key=_price)
+    first, last = by_price[0].get("title"), by_price[-1].get("title")
+    less = f"{_price(by_price[-1]) - _price(by_price[0])} {by_price[0].get('currency')}"
+    materials = in_language(chinese, "、", ", ").join(_words(by_price[0], "materials"))
+    yield in_language(
+        chinese,
+        f"对比：{first} 最便宜，比 {last} 少 {less}；材质：{materials or '未注明'}。",
+        f"Compared: {first} is the cheapest, {less} less than {last}; material: {materials or 'not stated'}.",
+    )
+
+
+def _total(items: "list[dict[str, Any]]", plan: SearchPlan, chinese: bool) -> "Iterator[str]":
+    if plan.intent is not Intent.BUNDLE or not _of_one_currency(items):
+        return
+    total = f"{sum(map(_price, items))} {items[0].get('currency')}"
+    yield in_language(chinese, f"一套 {len(items)} 件，合计 {total}。", f"{len(items)} things, {total} in all.")
+
+
+def _of_one_currency(items: "list[dict[str, Any]]") -> bool:
+    return len({item.get("currency") for item in items}) == 1
+
+
+def _price(item: "dict[str, Any]") -> Decimal:
+    try:
+        return Decimal(str(item.get("price", 0)))
+    except ArithmeticError:
+        return Decimal(0)
 
 
 def _obeyed(scene: Scene, plan: SearchPlan, chinese: bool) -> Iterator[str]:

@@ -6,9 +6,10 @@ from offline_model.language.languages import in_language, is_chinese
 from offline_model.language.statements import Statement, statements_in
 from offline_model.language.wishes import Wishes, without_remember_marks
 from offline_model.playing.blocks import external_text
+from offline_model.playing.conversation import MadeCall
 from offline_model.playing.known_keys import key_for, worth_saying
 from offline_model.playing.play import Play, call
-from offline_model.playing.scene import MadeCall, Scene
+from offline_model.playing.scene import Scene
 
 _MAX_SAVES = 3
 

@@ -2,30 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from offline_model.chat.requests import ChatMessage, ChatRequest
 from offline_model.directives import Addressee, Directive, DirectiveName, read_directives, without_directives
 from offline_model.language.reading import readable
-from offline_model.playing.blocks import KnownFact, inside, known_facts, platforms, tool_result
+from offline_model.playing.blocks import KnownFact, inside, known_facts, offered_skills, platforms
+from offline_model.playing.conversation import MadeCall, PastTurn, made_calls, past_turns, said_in, turn_starts
+from offline_model.playing.summaries import SIGN
 
 _MEMORY = "user_long_term_memory"
-_WORDS = "user_message"
 _WRAP_UP_SIGNS = ("收尾", "步数", "wrap up", "wrap-up", "step limit", "last step", "steps left")
-
-
-@dataclass(frozen=True)
-class MadeCall:
-    """A tool call of this conversation with its result."""
-
-    name: str
-    arguments: dict[str, Any] | None
-    """None where the argument text was no JSON object."""
-    result: str
-
-    @property
-    def result_data(self) -> Any:
-        return tool_result(self.result)
 
 
 @dataclass(frozen=True)
@@ -38,9 +24,15 @@ class Scene:
     made: tuple[MadeCall, ...] = ()
     """The calls of this turn so far."""
     earlier: tuple[MadeCall, ...] = ()
-    """The calls of the turns before."""
+    """The calls before this turn, also those that a compaction kept of a turn that is gone."""
+    past: tuple[PastTurn, ...] = ()
+    """The turns before, as far as the conversation still has them."""
+    summary: str = ""
+    """What a continuation summary says of turns that are gone."""
     told_to_wrap_up: bool = False
     tools: frozenset[str] = frozenset()
+    skills: frozenset[str] = frozenset()
+    """The names in the catalogue of skills."""
 
     def results_of(self, tool: str) -> list[MadeCall]:
         return [call for call in self.made if call.name == tool]
@@ -51,10 +43,9 @@ class Scene:
 
 
 def read_scene(request: ChatRequest) -> Scene:
-    start = _newest_turn(request.messages)
-    message, after = request.messages[start], request.messages[start + 1 :]
-    said = inside(message.text, _WORDS)
-    said = message.text if said is None else said
+    start = (turn_starts(request.messages) or [len(request.messages) - 1])[-1]
+    message, before, after = request.messages[start], request.messages[:start], request.messages[start + 1 :]
+    said = said_in(message)
     memory = _newest_memory_block(after)
     return Scene(
         words=readable(without_directives(said)),
@@ -62,46 +53,38 @@ def read_scene(request: ChatRequest) -> Scene:
         platforms=platforms(inside(message.text, "turn_context") or ""),
         memory_block=memory,
         facts=known_facts(memory or ""),
-        made=_made_calls(after),
-        earlier=_made_calls(request.messages[:start]),
+        made=made_calls(after),
+        earlier=made_calls(before),
+        past=tuple(past_turns(before)),
+        summary=_newest_summary(request.messages),
         told_to_wrap_up=any(_asks_to_wrap_up(message) for message in after),
         tools=request.tool_names,
+        skills=_offered_skills(request.messages[0]),
     )
-
-
-def _newest_turn(messages: Sequence[ChatMessage]) -> int:
-    """Where the newest words of the user are. A client that knows no marked blocks may send plain user messages."""
-    users = [i for i, message in enumerate(messages) if message.role == "user" and not _is_memory(message)]
-    marked = [i for i in users if inside(messages[i].text, _WORDS) is not None]
-    return (marked or users or [len(messages) - 1])[-1]
-
-
-def _is_memory(message: ChatMessage) -> bool:
-    return message.text.lstrip().startswith(f"<{_MEMORY}>")
 
 
 def _newest_memory_block(messages: Sequence[ChatMessage]) -> str | None:
     """The block of this turn. One of an earlier turn is not used: facts deleted since may still stand in it."""
-    blocks = [inside(message.text, _MEMORY) for message in messages if _is_memory(message)]
+    blocks = [inside(message.text, _MEMORY) for message in messages if _begins_with(message, _MEMORY)]
     return blocks[-1] if blocks else None
 
 
+def _newest_summary(messages: Sequence[ChatMessage]) -> str:
+    texts = [message.text for message in messages if message.role == "user" and SIGN in message.text]
+    return texts[-1] if texts else ""
+
+
 def _asks_to_wrap_up(message: ChatMessage) -> bool:
-    if message.role not in ("system", "user") or _is_memory(message):
+    """Only a notice does: plans, strategies and skills may use the same words."""
+    if message.role not in ("system", "user") or not _begins_with(message, "system_notice"):
         return False
     text = message.text.casefold()
     return any(sign in text for sign in _WRAP_UP_SIGNS)
 
 
-def _made_calls(messages: Sequence[ChatMessage]) -> tuple[MadeCall, ...]:
-    results = {message.tool_call_id: message.text for message in messages if message.role == "tool"}
-    return tuple(
-        MadeCall(call.function.name, _arguments(call.function.arguments), results.get(call.id, ""))
-        for message in messages
-        for call in message.tool_calls
-    )
+def _begins_with(message: ChatMessage, tag: str) -> bool:
+    return message.text.lstrip().startswith(f"<{tag}>")
 
 
-def _arguments(text: str) -> dict[str, Any] | None:
-    data = tool_result(text)
-    return data if isinstance(data, dict) else None
+def _offered_skills(first: ChatMessage) -> frozenset[str]:
+    return offered_skills(inside(first.text, "available_skills") or "") if first.role == "system" else frozenset()

@@ -1,25 +1,38 @@
-"""Turns the user's words and the remembered facts into arguments of `item_search`."""
+"""Turns the user's words and the remembered facts into searches: what to look for, step by step, and within what."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import zip_longest
 
+from offline_model.directives import DirectiveName
 from offline_model.language.avoidance import avoidances_in, words_to_exclude
+from offline_model.language.bundles import parts_of_set
 from offline_model.language.clauses import clauses_of
 from offline_model.language.countries import country_code, shipping_mentions
+from offline_model.language.demands import criteria_in
+from offline_model.language.domains import main_product
+from offline_model.language.intents import Intent, intent_of, looks_twice
+from offline_model.language.languages import in_language, is_chinese
 from offline_model.language.money import PriceBounds, price_bounds
+from offline_model.language.statements import statements_in
+from offline_model.language.wishes import Wishes, bare_phrase
 from offline_model.playing.play import PlayedCall, call
 from offline_model.playing.scene import Scene
+from offline_model.playing.summaries import last_search_of
 
 _EXCLUDE_MAX = 50
 """Words that one search takes."""
 _CHEAPER = ("便宜", "cheaper")
+_SIDE_BY_SIDE = 2
+"""Things of a set that are searched in one step."""
 
 
 @dataclass(frozen=True)
 class SearchPlan:
-    queries: list[str]
+    steps: list[list[str]]
+    """Queries: those of one step are independent of each other, a step comes after the results of the one before."""
+    intent: Intent = Intent.PRODUCT_SEARCH
     price_min: float | None = None
     price_max: float | None = None
     currency: str | None = None
@@ -29,9 +42,17 @@ class SearchPlan:
     exclude: list[str] = field(default_factory=list)
     platforms: list[str] = field(default_factory=list)
 
-    def calls(self) -> Iterator[PlayedCall]:
-        """One independent search per thing wanted."""
-        for query in self.queries:
+    @property
+    def queries(self) -> list[str]:
+        return [query for step in self.steps for query in step]
+
+    @property
+    def sought(self) -> list[str]:
+        """What the user is told was looked for: a second query for the same thing is not a second thing."""
+        return self.queries if self.intent is Intent.BUNDLE else self.steps[0]
+
+    def calls(self, step: int) -> Iterator[PlayedCall]:
+        for query in self.steps[step]:
             yield call(
                 "item_search",
                 query=query,
@@ -44,13 +65,17 @@ class SearchPlan:
             )
 
 
-def search_plan(scene: Scene, queries: list[str], refines: bool) -> SearchPlan | None:
+def search_plan(scene: Scene, wishes: Wishes) -> SearchPlan | None:
     """None where the turn looks for nothing. A refinement goes on from the last search of the conversation."""
+    intent = intent_of(scene.words, wishes)
+    if not wishes.queries and (intent in _NO_SEARCH or (wishes.small_talk and intent not in _OF_SEVERAL_SEARCHES)):
+        return None
     bounds = price_bounds(scene.words)
     exclude = _exclude_from_words(scene.words)
     mentioned = shipping_mentions(scene.words)
+    queries = _queries(scene, wishes, intent)
     last = _last_search(scene)
-    if not queries and last is not None and (refines or bounds.spans or exclude or mentioned):
+    if not queries and last is not None and _goes_on(wishes, intent, bounds, exclude, bool(mentioned)):
         queries = [str(last["query"])]
         if not bounds.spans:
             bounds = _bounds_of(last, cheaper=any(word in scene.words for word in _CHEAPER))
@@ -58,15 +83,62 @@ def search_plan(scene: Scene, queries: list[str], refines: bool) -> SearchPlan |
         return None
     remembered = _remembered_destination(scene)
     return SearchPlan(
-        queries=queries,
-        price_min=_number(bounds.minimum),
-        price_max=_number(bounds.maximum),
+        steps=_steps(scene, queries, intent),
+        intent=intent,
+        price_min=_number(bounds.minimum) if intent is not Intent.BUNDLE else None,
+        price_max=_number(_share(bounds.maximum, len(queries) if intent is Intent.BUNDLE else 1)),
         currency=bounds.currency,
         ships_to=mentioned[-1].code if mentioned else remembered,
         ships_to_remembered=not mentioned and remembered is not None,
         exclude=_in_turn([*_exclude_from_facts(scene), *exclude]),
         platforms=scene.platforms,
     )
+
+
+_OF_SEVERAL_SEARCHES = (Intent.BUNDLE, Intent.PURCHASE_RESEARCH)
+_NO_SEARCH = (Intent.ORDER_CARE, Intent.LANDED_PRICE, Intent.DEVICE_FAULT, Intent.USAGE_QUESTION, Intent.CHAT)
+
+
+def _queries(scene: Scene, wishes: Wishes, intent: Intent) -> list[str]:
+    if intent is Intent.BUNDLE:
+        return parts_of_set(scene.words)
+    if intent is Intent.PURCHASE_RESEARCH and not main_product(" ".join(wishes.queries)):
+        product = main_product(scene.words)
+        return [product.word] if product else list(wishes.queries)
+    if wishes.queries or wishes.refines or wishes.to_remember or statements_in(scene.words):
+        return list(wishes.queries)
+    phrase = bare_phrase(scene.words)
+    return [phrase] if phrase else []
+
+
+def _goes_on(
+    wishes: Wishes, intent: Intent, bounds: PriceBounds, exclude: list[list[str]], ships_elsewhere: bool
+) -> bool:
+    return bool(wishes.refines or intent is Intent.PURCHASE_RESEARCH or bounds.spans or exclude or ships_elsewhere)
+
+
+def _steps(scene: Scene, queries: list[str], intent: Intent) -> list[list[str]]:
+    if intent is Intent.BUNDLE:
+        return [queries[start : start + _SIDE_BY_SIDE] for start in range(0, len(queries), _SIDE_BY_SIDE)]
+    if looks_twice(scene.words, intent) or scene.directed(DirectiveName.TWO_SEARCHES):
+        return [queries, [_second_query(queries[0], scene.words)]]
+    return [queries]
+
+
+def _second_query(query: str, words: str) -> str:
+    """Narrower where the user named a quality, else the same thing by its other name."""
+    criterion = next((criterion for criterion in criteria_in(words) if criterion not in query), None)
+    if criterion is not None:
+        return f"{query} {criterion}"
+    product = main_product(query)
+    if product:
+        return " ".join(query.replace(product.word, f" {product.other} ").split())
+    return f"{query} {in_language(is_chinese(query), '高评价', 'top rated')}"
+
+
+def _share(amount: Decimal | None, parts: int) -> Decimal | None:
+    """The budget of a set is for the whole."""
+    return amount if amount is None or parts == 1 else (amount / parts).quantize(Decimal(1))
 
 
 def _exclude_from_facts(scene: Scene) -> list[list[str]]:
@@ -100,7 +172,8 @@ def _last_search(scene: Scene) -> "dict[str, object] | None":
     for made in reversed(scene.earlier):
         if made.name == "item_search" and made.arguments and made.arguments.get("query"):
             return made.arguments
-    return None
+    summarised = last_search_of(scene.summary)
+    return {"query": summarised} if summarised else None
 
 
 def _bounds_of(arguments: "dict[str, object]", cheaper: bool) -> PriceBounds:

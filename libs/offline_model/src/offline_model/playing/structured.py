@@ -1,4 +1,4 @@
-"""Structured answers that no player knows the meaning of: the smallest JSON value that the schema accepts."""
+"""Answers in the form of a schema: filled with what is known, and else the smallest JSON value that is accepted."""
 
 import json
 from typing import Any
@@ -17,6 +17,39 @@ def play_structured(request: ChatRequest) -> Play:
 
 def minimal_value(schema: dict[str, Any]) -> Any:
     return _value(schema, schema, 0)
+
+
+def filled_value(schema: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
+    """An object by the schema: its fields that are known and that the schema accepts, the smallest value for others."""
+    fields = schema.get("properties", {})
+    filled = minimal_value(schema)
+    if not isinstance(filled, dict) or not isinstance(fields, dict):
+        return known
+    accepted = {name: known[name] for name in fields if name in known and _accepts(fields[name], known[name], schema)}
+    return {name: accepted.get(name, filled.get(name)) for name in fields if name in accepted or name in filled}
+
+
+def _accepts(schema: dict[str, Any], value: Any, root: dict[str, Any]) -> bool:
+    if "$ref" in schema:
+        return _accepts(_resolved(schema["$ref"], root), value, root)
+    choices = schema.get("anyOf") or schema.get("oneOf")
+    if choices:
+        return any(_accepts(choice, value, root) for choice in choices)
+    if "enum" in schema and value not in schema["enum"]:
+        return False
+    kinds = schema.get("type", [])
+    return not kinds or bool(_kinds(value) & set(kinds if isinstance(kinds, list) else [kinds]))
+
+
+def _kinds(value: Any) -> set[str]:
+    if isinstance(value, bool):
+        return {"boolean"}
+    if isinstance(value, float):
+        return {"number", *(["integer"] if value.is_integer() else [])}
+    return {_KINDS[type(value)]} | ({"number"} if isinstance(value, int) else set())
+
+
+_KINDS = {str: "string", int: "integer", list: "array", dict: "object", type(None): "null"}
 
 
 def _value(schema: dict[str, Any], root: dict[str, Any], depth: int) -> Any:

@@ -1,11 +1,41 @@
 """What the main model says when there is nothing to search."""
 
+from offline_model.language.intents import Intent, intent_of
 from offline_model.language.languages import in_language, is_chinese
 from offline_model.language.statements import statements_in
 from offline_model.language.wishes import SmallTalk, Wishes
 from offline_model.playing.play import Play
 from offline_model.playing.remembering import receipts
 from offline_model.playing.scene import Scene
+
+
+def explain_what_is_not_done(scene: Scene, wishes: Wishes) -> Play | None:
+    """Orders, duties and the care of things need tools that there are none of yet."""
+    if wishes.queries:
+        return None
+    told = _NOT_DONE.get(intent_of(scene.words, wishes))
+    return Play(in_language(is_chinese(scene.words), *told)) if told else None
+
+
+_NOT_DONE = {
+    Intent.ORDER_CARE: (
+        "订单、物流和售后我目前还不能代办，请在下单的平台查看。需要找商品可以告诉我。",
+        "I cannot look up orders, parcels or returns yet; please check with the shop. I can find products for you.",
+    ),
+    Intent.LANDED_PRICE: (
+        "关税和到手价我现在查不到准确数字，请以平台结算页为准。告诉我商品和收货国，我先帮你找能寄到的。",
+        "I cannot work out duties and landed prices yet; the checkout page has them. Tell me the product and the "
+        "country it goes to, and I will find what ships there.",
+    ),
+    Intent.DEVICE_FAULT: (
+        "听起来需要售后：先看保修期，再联系卖家。想换新的话，告诉我预算，我来找。",
+        "That sounds like a case for the seller: check the warranty first. If you want a new one, tell me your budget.",
+    ),
+    Intent.USAGE_QUESTION: (
+        "使用和保养请以商品说明书为准。需要相关的商品，我可以帮你找。",
+        "Please follow the manual for use and care. I can find related products for you.",
+    ),
+}
 
 
 def talk(scene: Scene, wishes: Wishes) -> Play:

@@ -1,0 +1,361 @@
+"""The main model over several steps and turns: skills, searches that follow each other, choices, a recap."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from offline_model.chat.requests import ChatRequest, check_tool_results
+from offline_model.playing.casting import part_in
+from offline_model.playing.play import Play
+
+SKILLS = (
+    "bundle-planning",
+    "cross-border-duty",
+    "image-shopping",
+    "memory-personalization",
+    "order-care",
+    "purchase-research",
+    "search-discovery",
+)
+TOOLS = ("Skill", "item_search", "recall_memories", "save_memory", "shopping_summary")
+CATALOGUE = "\n".join(["<available_skills>", *(f"- {name}: 什么时候读我" for name in SKILLS), "</available_skills>"])
+
+
+@dataclass
+class Session:
+    """Plays the agent's part: keeps the messages, runs the tools, and asks for the next step."""
+
+    tools: tuple[str, ...] = TOOLS
+    catalogue: str = CATALOGUE
+    messages: list[dict[str, Any]] = field(default_factory=list)
+    calls: int = 0
+
+    def __post_init__(self) -> None:
+        self.messages.append({"role": "system", "content": f"你是购物助手\n{self.catalogue}"})
+
+    def turn(self, words: str, *blocks: str) -> list[list[tuple[str, Any]]]:
+        """The steps of a turn: for each, its calls as (tool, what was asked); last the reply as ("text", ...)."""
+        content = f"<turn_context>\nplatforms: all\n</turn_context>\n<user_message>\n{words}\n</user_message>"
+        self.messages += [{"role": "user", "content": text} for text in (content, *blocks)]
+        steps: list[list[tuple[str, Any]]] = []
+        while len(steps) < 10:
+            play = self.asked()
+            steps.append([_told(call.name, json.loads(call.arguments)) for call in play.calls] or [("text", play.text)])
+            self._answer(play)
+            if not play.calls or play.calls[0].name == "shopping_summary":
+                return steps
+        raise AssertionError("the turn does not end")
+
+    def asked(self, *more: dict[str, Any]) -> Play:
+        tools = [{"type": "function", "function": {"name": name}} for name in self.tools]
+        body = {"model": "m", "messages": [*self.messages, *more], "tools": tools}
+        request = ChatRequest.model_validate(body)
+        check_tool_results(request.messages)
+        return part_in(request).play()
+
+    def _answer(self, play: Play) -> None:
+        calls: list[dict[str, Any]] = []
+        for call in play.calls:
+            self.calls += 1
+            function = {"name": call.name, "arguments": call.arguments}
+            calls.append({"id": f"c{self.calls}", "type": "function", "function": function})
+        self.messages.append({"role": "assistant", "content": play.text, **({"tool_calls": calls} if calls else {})})
+        for made in calls:
+            result = _result(made["function"]["name"], json.loads(made["function"]["arguments"]))
+            self.messages.append({"role": "tool", "tool_call_id": made["id"], "content": result})
+
+
+def _told(name: str, arguments: dict[str, Any]) -> tuple[str, Any]:
+    match name:
+        case "item_search":
+            return name, arguments["query"]
+        case "Skill":
+            return name, arguments["name"]
+        case _:
+            return name, arguments
+
+
+def _result(name: str, arguments: dict[str, Any]) -> str:
+    if name == "Skill":
+        return f'<skill_content name="{arguments["name"]}">\n先问预算，收尾前再看一遍步数\n</skill_content>'
+    if name != "item_search":
+        return json.dumps({"saved": True, "message": "记住了"} if name in TOOLS else {"error": "no such tool"})
+    query = arguments["query"]
+    items = [
+        {
+            "item_id": f"{query}-{n}",
+            "title": f"{query} {n} 号",
+            "price": f"{10 * n}.00",
+            "currency": "CNY",
+            "materials": ["棉"],
+        }
+        for n in (1, 2, 3)
+    ]
+    body = json.dumps({"items": items, "excluded": 0}, ensure_ascii=False)
+    return f'<external_content source="item_search">\n{body}\n</external_content>'
+
+
+def tools_of(steps: list[list[tuple[str, Any]]]) -> list[list[str]]:
+    return [[name for name, _ in step] for step in steps]
+
+
+SEARCH_TURN = [["Skill"], ["item_search"], ["shopping_summary"]]
+
+
+# Skills
+
+
+@pytest.mark.parametrize(
+    ("words", "skill"),
+    [
+        ("想找一个通勤双肩包", "search-discovery"),
+        ("find me a backpack", "search-discovery"),
+        ("对比一下降噪耳机", "purchase-research"),
+        ("帮我配一套旅行套装", "bundle-planning"),
+        ("我的订单到哪了", "order-care"),
+        ("寄到德国要交多少关税", "cross-border-duty"),
+        ("记住我喜欢黑色", "memory-personalization"),
+        ("你还记得我对什么过敏吗", "memory-personalization"),
+        ("找一下这张图里的包", "image-shopping"),
+    ],
+)
+def test_the_fitting_skill_is_read_first_and_alone(words: str, skill: str) -> None:
+    assert Session().turn(words)[0] == [("Skill", skill)]
+
+
+@pytest.mark.parametrize("words", ["你好", "谢谢", "今天天气怎么样", "这个锅怎么清洗"])
+def test_talk_needs_no_skill(words: str) -> None:
+    assert tools_of(Session().turn(words)) == [["text"]]
+
+
+def test_a_skill_is_read_once_per_session() -> None:
+    session = Session()
+    assert tools_of(session.turn("想找一个通勤双肩包")) == SEARCH_TURN
+    assert tools_of(session.turn("再找一个颈枕")) == SEARCH_TURN[1:]
+    assert session.turn("对比一下降噪耳机")[0] == [("Skill", "purchase-research")]
+
+
+def test_a_skill_whose_body_is_gone_is_read_again() -> None:
+    session = Session()
+    session.turn("想找一个通勤双肩包")
+    del session.messages[1:]
+    assert tools_of(session.turn("再找一个颈枕")) == SEARCH_TURN
+    session.messages[:] = [session.messages[0], *session.messages[2:4]]  # the call and the body were kept
+    assert tools_of(session.turn("再找一个眼罩")) == SEARCH_TURN[1:]
+
+
+def test_without_the_tool_or_the_catalogue_no_skill_is_read() -> None:
+    assert tools_of(Session(tools=TOOLS[1:]).turn("找双肩包")) == SEARCH_TURN[1:]
+    assert tools_of(Session(catalogue="").turn("找双肩包")) == SEARCH_TURN[1:]
+
+
+@pytest.mark.parametrize("directive", ["skip_skill", 'call=recall_memories|{"topic":""}', "save=pet|猫|context"])
+def test_a_turn_that_is_steered_reads_no_skill(directive: str) -> None:
+    assert "Skill" not in str(Session().turn(f"找双肩包 [[offline:{directive}]]"))
+
+
+def test_blocks_of_the_system_are_not_the_users_words() -> None:
+    strategies = "<strategies>\n送礼：对比两款，收尾前看看步数\n</strategies>"
+    plan = '<turn_plan>\n{"intent":"purchase_research"}\n</turn_plan>'
+    assert tools_of(Session().turn("找双肩包", strategies, plan)) == SEARCH_TURN
+
+
+def test_a_notice_to_wrap_up_is_obeyed() -> None:
+    notice = "<system_notice>\n步数快用完了，用手上的结果收尾\n</system_notice>"
+    assert tools_of(Session().turn("找双肩包", notice)) == [["text"]]
+
+
+# Searches one after the other
+
+
+def test_a_comparison_searches_twice_and_says_what_differs() -> None:
+    steps = Session().turn("对比一下降噪耳机，要轻便的")
+    assert steps[:3] == [
+        [("Skill", "purchase-research")],
+        [("item_search", "降噪耳机")],
+        [("item_search", "降噪耳机 轻便")],
+    ]
+    ((name, summary),) = steps[3]
+    assert name == "shopping_summary"
+    assert "对比：降噪耳机 1 号 最便宜，比 降噪耳机 3 号 少 20.00 CNY；材质：棉。" in summary["reply"]
+
+
+@pytest.mark.parametrize(
+    ("words", "queries"),
+    [
+        ("找降噪耳机，多看几款", ["降噪耳机", "noise-cancelling headphones"]),
+        ("compare headphones", ["headphones", "耳机"]),
+        ("找一个扳手，多看几款", ["扳手", "扳手 高评价"]),
+        ("找一个扳手 [[offline:two_searches]]", ["扳手", "扳手 高评价"]),
+        ("find a wrench, look around", ["wrench", "wrench top rated"]),
+    ],
+)
+def test_a_closer_look_is_a_second_search_in_other_words(words: str, queries: list[str]) -> None:
+    steps = Session().turn(words)
+    assert [asked for step in steps for name, asked in step if name == "item_search"] == queries
+    assert len(steps) == 4
+
+
+def test_what_is_compared_may_have_been_shown_before() -> None:
+    session = Session()
+    session.turn("想找一个通勤双肩包，500 元以内")
+    steps = session.turn("对比一下哪个更适合出差")
+    assert steps[1] == [("item_search", "通勤双肩包")]
+
+
+def test_a_set_is_searched_in_two_steps_within_its_budget() -> None:
+    session = Session()
+    steps = session.turn("帮我配一套旅行套装：眼罩、洗漱包、转换插头和收纳袋，预算 400 元")
+    assert steps[1:3] == [
+        [("item_search", "眼罩"), ("item_search", "洗漱包")],
+        [("item_search", "转换插头"), ("item_search", "收纳袋")],
+    ]
+    searches = [
+        json.loads(call["function"]["arguments"])
+        for message in session.messages
+        for call in message.get("tool_calls", [])
+        if call["function"]["name"] == "item_search"
+    ]
+    assert [search["price_max"] for search in searches] == [100] * 4
+    ((_, summary),) = steps[3]
+    assert [item["item_id"] for item in summary["items"]] == ["眼罩-1", "洗漱包-1", "转换插头-1", "收纳袋-1"]
+    assert "合计 40.00 CNY" in summary["reply"]
+
+
+def test_a_set_without_a_list_has_what_such_sets_have() -> None:
+    steps = Session().turn("put together a camping kit")
+    assert steps[1] == [("item_search", "tent"), ("item_search", "sleeping bag")]
+
+
+def test_an_unknown_tool_is_called_once() -> None:
+    steps = Session().turn("找双肩包 [[offline:bad_tool]] [[offline:skip_skill]]")
+    assert tools_of(steps) == [["product_search"], ["item_search"], ["shopping_summary"]]
+    assert Session().turn("找双肩包 [[offline:bad_tool=item_find]]")[0][0][0] == "item_find"
+
+
+# Over several turns
+
+
+def test_a_refinement_after_other_talk_goes_on_from_the_last_search() -> None:
+    session = Session()
+    session.turn("想找一个通勤双肩包，500 元以内")
+    session.turn("再找一个颈枕，100 元以内")
+    session.turn("谢谢")
+    assert session.turn("再便宜一点的")[0] == [("item_search", "颈枕")]
+
+
+def test_a_choice_is_taken_from_the_list_shown_last() -> None:
+    session = Session()
+    session.turn("想找一个通勤双肩包")
+    session.turn("再找一个颈枕")
+    assert "颈枕 2 号，20.00 CNY" in str(session.turn("就要第二款"))
+    assert 'All right: "颈枕 3 号' in str(session.turn("I'll take the third one"))
+
+
+def test_the_recap_has_what_was_chosen_and_else_what_came_first() -> None:
+    session = Session()
+    assert "还没有选过" in str(session.turn("把今天选的总结一下"))
+    for words in ("想找一个通勤双肩包", "就要第三款", "谢谢", "再找一个颈枕"):
+        session.turn(words)
+    ((_, text),) = session.turn("把今天选的总结一下")[0]
+    assert text.splitlines()[1:] == ["1. 通勤双肩包 3 号，30.00 CNY", "2. 颈枕 1 号，10.00 CNY"]
+
+
+@pytest.mark.parametrize("words", ["我的订单到哪了", "寄到德国要交多少关税", "耳机坏了怎么办", "这个锅怎么清洗"])
+def test_what_there_is_no_tool_for_is_said_without_a_search(words: str) -> None:
+    session = Session(catalogue="")
+    assert tools_of(session.turn(words)) == [["text"]]
+
+
+# The continuation summary
+
+REQUEST = {"role": "user", "content": "<compaction_request>\n把对话写成 <summary>\n</compaction_request>"}
+
+
+def long_session() -> Session:
+    session = Session()
+    memory = "<user_long_term_memory>\n- [constraint] nut_allergy: 对坚果过敏\n</user_long_term_memory>"
+    session.turn("想找一个通勤双肩包，必须防水，不要皮革，500 元以内", memory)
+    session.turn("就要第二款")
+    session.turn("再找一个颈枕", memory)
+    return session
+
+
+def test_the_summary_keeps_needs_conditions_items_and_decisions() -> None:
+    text = long_session().asked(REQUEST).text
+    assert text.startswith("<summary>\n")
+    assert text.endswith("\n</summary>")
+    lines = text.splitlines()
+    for line in (
+        "- 用户说：想找一个通勤双肩包，必须防水，不要皮革，500 元以内",
+        "- 用户说：再找一个颈枕",
+        "- 不要皮革",
+        "- 必须防水",
+        "- 预算最多 500 CNY",
+        "- 对坚果过敏",
+        "- 通勤双肩包 1 号，10.00 CNY",
+        "- 颈枕 3 号，30.00 CNY",
+        "最近一次搜索 (last search)：颈枕",
+    ):
+        assert line in lines
+    decided = lines[lines.index("已有的决定 (decisions)：") + 1 :]
+    assert decided[:2] == ["- 通勤双肩包 2 号，20.00 CNY", "- 颈枕 1 号，10.00 CNY"]
+    assert not long_session().asked(REQUEST).calls
+
+
+def compacted(session: Session) -> Session:
+    text = session.asked(REQUEST).text.removeprefix("<summary>").removesuffix("</summary>")
+    session.messages[1:] = [{"role": "user", "content": f"<session_summary>\n此前的摘要：\n{text}\n</session_summary>"}]
+    return session
+
+
+def test_the_session_goes_on_from_its_summary() -> None:
+    session = compacted(long_session())
+    steps = session.turn("再便宜一点的")
+    assert tools_of(steps) == SEARCH_TURN
+    assert steps[1] == [("item_search", "颈枕")]
+    ((_, text),) = session.turn("总结一下")[0]
+    assert text.splitlines()[1:] == ["1. 通勤双肩包 2 号，20.00 CNY", "2. 颈枕 1 号，10.00 CNY"]
+
+
+def test_a_second_summary_takes_up_the_first_without_nesting_it() -> None:
+    session = compacted(long_session())
+    first = session.messages[1]["content"]
+    session.turn("看看降噪耳机，不要头戴的")
+    second = session.asked(REQUEST).text
+    for line in (line for line in first.splitlines() if line.startswith("- ")):
+        assert second.count(f"\n{line}\n") == first.count(f"\n{line}\n"), line
+    assert "- 用户说：看看降噪耳机，不要头戴的" in second
+    assert "(last search)：降噪耳机" in second
+    assert second.count("会话经过") == 1
+
+
+def test_what_was_searched_last_outlives_two_summaries() -> None:
+    session = compacted(long_session())
+    session.turn("谢谢")
+    assert compacted(session).turn("再便宜一点的")[1] == [("item_search", "颈枕")]
+
+
+def test_a_summary_is_bounded() -> None:
+    session = Session(catalogue="")
+    for number in range(60):
+        session.messages += [
+            {"role": "user", "content": f"<user_message>\n第 {number} 句：{'很长的话' * 200}\n</user_message>"},
+            {"role": "assistant", "content": "好"},
+        ]
+    text = session.asked(REQUEST).text
+    assert "第 59 句" in text
+    assert "第 0 句" not in text
+    assert len(text) < 10_000
+
+
+def test_the_summary_has_directives_of_its_own() -> None:
+    session = long_session()
+    session.turn("你好 [[offline:summary.malformed]] [[offline:planner.http=500]]")
+    assert "<summary>" not in session.asked(REQUEST).text
+    session.turn("谢谢 [[offline:summary.text=只有这些]]")
+    assert session.asked(REQUEST).text == "只有这些"
+    session.turn("你好")
+    assert "<summary>" in session.asked(REQUEST).text
