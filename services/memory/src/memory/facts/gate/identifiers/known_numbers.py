@@ -22,7 +22,6 @@ _DATE = (
 )
 # A date that goes on with digits is none: 2010-10-10-1234.
 _DATES = re.compile(rf"(?<!\d)(?<!\d[-/.]){_DATE}(?: ?[-~] ?{_DATE})?(?!\d)(?![-/.]\d)")
-_COMPACT_DATE_AND_TIME = re.compile(rf"(?<!\d){_YEAR}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?=[ t]\d\d?:\d\d)")
 _YEARS = re.compile(rf"(?<!\d)(?<!\d[-/.]){_YEAR}(?: ?[-/~, ] ?{_YEAR})+(?!\d)(?![-/.]\d)")
 _TIMES = re.compile(
     r"(?<!\d)(?:2[0-3]|[01]?\d):[0-5]\d(?::[0-5]\d(?:\.\d{1,9})?)?(?:[+-](?:0\d|1[0-4]):[0-5]\d)?(?!\d)"
@@ -105,7 +104,6 @@ def _are_steps(match: re.Match[str]) -> bool:
 _KNOWN: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], bool]], ...] = (
     (_BOOKS, _is_book),
     (_STANDARDS, _always),
-    (_COMPACT_DATE_AND_TIME, _always),
     (_DATES, _always),
     (_TIMES, _always),
     (_YEARS, _always),

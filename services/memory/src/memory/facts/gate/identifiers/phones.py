@@ -15,7 +15,7 @@ _SHORT = 7
 _NAMED = (
     r"电话(?!手表|卡|亭)|電話|手机号|手機號|联系方式|聯繫方式|致电|拨打|传真|携帯番号|전화"
     r"|phone (?:number|no\b)|\bphone ?[:=]|(?:mobile|cell|contact|home|office|work) (?:phone|number)"
-    r"|telephone|\btel\b|\bfax\b|\bcall me\b|telefon(?!ate)|handynummer|rufnummer|téléphone"
+    r"|telephone|\btel\b|\bfax\b|\bcall me\b|telefon|handynummer|rufnummer|téléphone"
 )
 _BEFORE = re.compile(rf"(?:{_NAMED})[^\d]{{0,10}}(?=[+(]{{0,2}}\d)")
 _AFTER = re.compile(r"是?我的?(?:电话|手机号|号码)")
