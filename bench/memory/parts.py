@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bench.memory import gate
+from bench.memory import gate, size
 from bench.memory.aims import Aim
 
 
@@ -19,4 +19,5 @@ class Part:
 
 PARTS: dict[str, Part] = {
     "gate": Part("what validate_fact refuses and lets through, and what it costs", gate.measure, gate.AIMS),
+    "size": Part("reading and ingesting with a million facts", size.measure, size.AIMS),
 }
