@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID, uuid4
 
+from bench.memory.servers import running_servers
 from pydantic import SecretStr
 
 from common.clock import SystemClock
@@ -17,15 +18,8 @@ from common.memory_api.curation import ClaimCuration
 from common.memory_api.operations import Service
 from common.memory_api.sessions import CreateSession, Layer, NewLogEntry
 from common.memory_api.turns import AcceptTurn, ClaimTurn, FinishTurn
-from devstack.database import DatabaseUrls, create_database, migrate
-from devstack.local_files import LocalFiles
-from devstack.model_endpoint import offline_endpoint
-from devstack.servers.postgres import EmbeddedPostgres
-from devstack.servers.valkey import EmbeddedValkey
-from devstack.services import Connections, ServiceProcesses, service_environments
-from devstack.stream_groups import create_stream_groups
+from devstack.database import DatabaseUrls
 
-_DIRECTORY = Path(".local/eval-memory").absolute()
 _MEMORY = "memory"
 _REPLY = '{"role":"assistant","content":"好的"}'
 
@@ -59,42 +53,16 @@ class RunningMemory:
 
 @asynccontextmanager
 async def running_memory() -> AsyncIterator[RunningMemory]:
-    files = LocalFiles(_DIRECTORY, _DIRECTORY / "catalogue")
-    files.remove()
-    async with AsyncExitStack() as cleanup:
-        cleanup.callback(files.remove)
-        secrets = files.secrets()
-        postgres = EmbeddedPostgres(files.postgres, secrets.postgres_password, files.directory / "postgres.log")
-        cleanup.push_async_callback(postgres.stop)
-        await postgres.start()
-        valkey = EmbeddedValkey(files.valkey, secrets.valkey_password, files.directory / "valkey.log")
-        cleanup.push_async_callback(valkey.stop)
-        await valkey.start()
-        await create_stream_groups(valkey.url)
-        admin = await create_database(postgres.url, "shoppingx")
-        await migrate(admin, secrets.role_passwords)
-        database = DatabaseUrls.of(admin, secrets.role_passwords)
-        services = ServiceProcesses(files.logs)
-        connections = Connections(
-            database=database,
-            redis_url=valkey.url,
-            model=offline_endpoint("http://127.0.0.1:9"),
-            catalogue=files.catalogue,
-            jwt_public_key=files.keys,
-            memory_master_key=files.memory_master_key(),
-        )
-        environments = service_environments(connections, secrets, services.url(_MEMORY))
-        cleanup.push_async_callback(services.stop_all)
-        await services.start(_MEMORY, environments[_MEMORY])
+    """A memory process with default settings."""
+    async with running_servers() as servers, AsyncExitStack() as cleanup:
+        await servers.start(_MEMORY)
         tokens = {
-            Service.GATEWAY: secrets.gateway_token,
-            Service.AGENT: secrets.agent_token,
-            Service.CURATOR: secrets.curator_token,
+            Service.GATEWAY: servers.secrets.gateway_token,
+            Service.AGENT: servers.secrets.agent_token,
+            Service.CURATOR: servers.secrets.curator_token,
         }
-        clients = {
-            service: MemoryClient(services.url(_MEMORY), SecretStr(token), SystemClock())
-            for service, token in tokens.items()
-        }
+        url = servers.services.url(_MEMORY)
+        clients = {service: MemoryClient(url, SecretStr(token), SystemClock()) for service, token in tokens.items()}
         for client in clients.values():
             cleanup.push_async_callback(client.close)
-        yield RunningMemory(clients, database, connections.memory_master_key)
+        yield RunningMemory(clients, servers.database, servers.connections.memory_master_key)
