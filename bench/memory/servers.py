@@ -9,7 +9,7 @@ from pathlib import Path
 from devstack.commands import run_command
 from devstack.database import DatabaseUrls, create_database, migrate
 from devstack.local_files import LocalFiles
-from devstack.model_endpoint import offline_endpoint
+from devstack.model_endpoint import chosen_endpoint
 from devstack.secrets import Secrets
 from devstack.servers.postgres import EmbeddedPostgres
 from devstack.servers.valkey import EmbeddedValkey
@@ -20,6 +20,7 @@ from devstack.services import (
     catalogue_environment,
     service_environments,
 )
+from devstack.settings import DevstackSettings
 from devstack.stream_groups import create_stream_groups
 
 _LOCAL = Path(".local").absolute()
@@ -70,7 +71,7 @@ async def running_servers() -> AsyncIterator[Servers]:
         connections = Connections(
             database=database,
             redis_url=valkey.url,
-            model=offline_endpoint(services.url(OFFLINE_MODEL)),
+            model=chosen_endpoint(DevstackSettings(), services.url(OFFLINE_MODEL)),
             catalogue=files.catalogue,
             jwt_public_key=files.signing_keys().public_file,
             memory_master_key=files.memory_master_key(),
