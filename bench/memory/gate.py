@@ -28,7 +28,7 @@ AIMS: dict[str, Aim] = {
     "gate.in_scope.false_accept": ("<=", 0.005),
     "gate.in_scope.false_reject": ("<=", 0.01),
     "gate.us_per_value": ("<", 100.0),
-    "gate.hostile_growth": ("<", 1.6),
+    "gate.hostile_growth": ("<", 2.0),
 }
 
 _SCOPES = {"literal": "in_scope", "obfuscated": "in_scope", "beyond": "beyond", "conflict": "conflict"}

@@ -49,6 +49,7 @@ def test_a_way_past_the_gate_is_found(rogue: str) -> None:
         "tx.execute(update(memory_facts).where(a).values(last_used_at=now))",
         "tx.execute(insert(turns).values(value=x))",
         "tx.execute(delete(memory_facts))",
+        "_delete_all(tx, memory_facts)",
         "fact = replace(fact, category=other)",
     ],
 )
