@@ -49,10 +49,8 @@ def validate_fact(
     for rule_id, refuses in _FORM_RULES:
         if refuses(clean_key, clean_value):
             return FactRefusal(rule_id, clean_key[:KEY_MAX] or None)
-    # As it came, too: stripping must not join what the writer had apart, or hide what it had.
-    for text in dict.fromkeys((clean_value, value)):
-        if (rule := find_identifier(text, rules, about)) is not None:
-            return FactRefusal(rule, clean_key)
+    if (rule := find_identifier(clean_value, rules, about)) is not None:
+        return FactRefusal(rule, clean_key)
     return ValidFact(clean_key, clean_value, _category(category))
 
 
