@@ -22,7 +22,8 @@ TOKEN_USER := me
 # Where the demo is told: `local` starts everything for it, `compose` uses the containers of `make up`.
 TARGET := local
 
-.PHONY: help setup lock lock-parts demo run chat usage token up down check-invariants check format contracts metrics providers bench-overhead clean \
+.PHONY: help setup lock lock-parts demo run chat usage token up down check-invariants check format contracts metrics providers \
+  bench-overhead eval-memory clean \
   test test-services test-containers test-compose
 
 help: ## Show this list
@@ -141,6 +142,9 @@ test-compose: setup ## Containers stopped and restarted under load, images, even
 
 bench-overhead: setup ## Measure what ShoppingX itself adds to a turn, on a quiet machine; JSON on the last line
 	$(BIN)/python -m bench.overhead
+
+eval-memory: setup ## Measure what long-term memory can be trusted with; PARTS="gate …" for some; JSON on the last line
+	$(BIN)/python -m bench.memory $(if $(PARTS),--parts $(PARTS))
 
 clean: ## Remove local data, caches and the environment
 	-@test ! -f .local/compose/environment || $(BIN)/python -m devstack down --volumes

@@ -1,8 +1,10 @@
-"""The numbers a use case works by, taken from the settings once."""
+"""What a use case works by, taken from the settings once."""
 
 from dataclasses import dataclass
 from datetime import timedelta
 
+from memory.facts.gate import BUILT_IN_RULES, IdentifierRule
+from memory.facts.gate.operator_patterns import operator_rules
 from memory.settings import MemorySettings
 
 
@@ -17,6 +19,8 @@ class Policy:
     backoff: timedelta = timedelta(seconds=2)
     longest_backoff: timedelta = timedelta(seconds=60)
     curation_wait: timedelta = timedelta(seconds=1.5)
+    identifier_rules: tuple[IdentifierRule, ...] = BUILT_IN_RULES
+    """What `validate_fact` refuses, in order."""
 
     @classmethod
     def of(cls, settings: MemorySettings) -> "Policy":
@@ -29,6 +33,7 @@ class Policy:
             max_attempts=settings.max_attempts,
             backoff=timedelta(seconds=settings.backoff_seconds),
             curation_wait=timedelta(seconds=settings.curation_wait_seconds),
+            identifier_rules=BUILT_IN_RULES + operator_rules(settings.memory_pii_patterns),
         )
 
     def pause_after(self, attempts: int) -> timedelta:

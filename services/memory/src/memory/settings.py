@@ -1,11 +1,15 @@
 """Settings of the memory service, from the environment."""
 
+import json
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import Field, SecretStr, model_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic_settings import NoDecode
 
 from common.memory_api.operations import Service
 from common.settings import ServiceSettings
+from memory.facts.gate.operator_patterns import operator_rules
 
 
 class MemorySettings(ServiceSettings):
@@ -21,6 +25,8 @@ class MemorySettings(ServiceSettings):
     service_token_operator: SecretStr
     database_pool_size: int = Field(default=10, ge=1)
     enable_memory: bool = True
+    memory_pii_patterns: Annotated[dict[str, str], NoDecode] = Field(default_factory=dict)
+    """What long-term memory refuses besides the built-in rules: a JSON object of names and RE2 patterns."""
     lease_seconds: float = Field(default=15.0, gt=0)
     turn_deadline_seconds: float = Field(default=120.0, gt=0)
     sweep_interval_seconds: float = Field(default=2.0, gt=0)
@@ -34,6 +40,22 @@ class MemorySettings(ServiceSettings):
     curation_wait_seconds: float = Field(default=1.5, ge=0)
     shutdown_seconds: float = Field(default=10.0, gt=0)
     """Time that open requests get at shutdown."""
+
+    @field_validator("memory_pii_patterns", mode="before")
+    @classmethod
+    def _json_object(cls, given: object) -> object:
+        if not isinstance(given, str):
+            return given
+        try:
+            return json.loads(given or "{}")
+        except json.JSONDecodeError as error:
+            raise ValueError(f"MEMORY_PII_PATTERNS must be a JSON object of names and patterns: {error}") from None
+
+    @field_validator("memory_pii_patterns")
+    @classmethod
+    def _usable(cls, patterns: dict[str, str]) -> dict[str, str]:
+        operator_rules(patterns)
+        return patterns
 
     @model_validator(mode="after")
     def _lease_fits_deadline(self) -> "MemorySettings":

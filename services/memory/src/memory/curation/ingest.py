@@ -58,7 +58,7 @@ async def _take_all(
 
 async def _take(tx: UserTransaction, proposed: ProposedFact, writer: Writer, words: str) -> FactOutcome:
     """One candidate: the gate, the user's newer word, evidence, a repetition under another key, the table."""
-    fact = through_gate(proposed)
+    fact = through_gate(tx, proposed)
     if isinstance(fact, FactOutcome):
         return fact
     if not supported(fact.value, proposed.evidence, words):

@@ -32,7 +32,7 @@ async def save_fact(tx: UserTransaction, request: SaveFact) -> FactOutcome:
     await lock_user(tx)
     turn = await find_turn(tx, request.turn_id, lock=True)
     must_hold_lease(await lock_work(tx, WorkKind.TURN, request.turn_id), request.lease_token)
-    checked = through_gate(request.proposed)
+    checked = through_gate(tx, request.proposed)
     done = await _done_before(tx, request, checked)
     if done is not None:
         return done

@@ -1,5 +1,6 @@
 """Writing one proposed fact: gate, then the user's newer word, then the table."""
 
+from common.logs import get_logger
 from common.memory_api.facts import Fact, FactAction, FactOutcome, FactSource, MemoryCategory, ProposedFact
 from common.problems import ProblemCode, ProblemError
 from memory.database.transactions import UserTransaction
@@ -8,12 +9,15 @@ from memory.facts.rows import Writer, find_row, read_fact, upsert_facts
 from memory.facts.tombstones import buried
 from memory.users import next_seq
 
+_log = get_logger(__name__)
+
 MEMORY_DISABLED = "memory-disabled"
 
 
-def through_gate(proposed: ProposedFact) -> ValidFact | FactOutcome:
-    checked = validate_fact(proposed.key, proposed.value, proposed.category)
+def through_gate(tx: UserTransaction, proposed: ProposedFact) -> ValidFact | FactOutcome:
+    checked = validate_fact(proposed.key, proposed.value, proposed.category, tx.policy.identifier_rules)
     if isinstance(checked, FactRefusal):
+        _log.info("fact.refused", rule=checked.rule, key=checked.key)
         return FactOutcome(key=checked.key, action=FactAction.REFUSED, rule=checked.rule)
     return checked
 
@@ -32,7 +36,7 @@ async def write_for_user(tx: UserTransaction, proposed: ProposedFact) -> Fact:
     if proposed.category is None:
         known = await find_row(tx, clean_fact_key(proposed.key))
         proposed = proposed.model_copy(update={"category": known.category if known else None})
-    checked = through_gate(proposed)
+    checked = through_gate(tx, proposed)
     if isinstance(checked, FactOutcome):
         raise ProblemError(ProblemCode.FACT_REFUSED, REFUSAL_MESSAGE, rule=checked.rule, key=checked.key)
     written = await write_fact(tx, checked, Writer(FactSource.USER, seq=await next_seq(tx)))
