@@ -22,9 +22,9 @@ from common.clock import SystemClock
 from common.crash_points import CrashPoint, CrashPoints
 from common.events import Cause, TurnCompleted, TurnRequested
 from common.ids import new_id
-from common.streams.progress import ProgressEvent
 from common.memory_api.sessions import EntryKind, LogEntry
 from common.memory_api.turns import ModelCall, ModelCallKind
+from common.streams.progress import ProgressEvent
 from common.telemetry.metrics import Metrics
 from common.telemetry.table import AGENT
 from model_client.answers import ArgumentsDelta, ModelAnswer, ModelEvent, TextDelta, ToolCall, assistant_payload

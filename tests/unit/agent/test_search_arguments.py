@@ -8,8 +8,8 @@ from pydantic import ValidationError
 from agent.catalogue.products import load_products
 from agent.catalogue.queries import Exclusion, SearchResult
 from agent.context.fences import external_content
-from agent.tools.item_search import read_items, read_query, render_items
 from agent.skills.catalogue import builtin_skills
+from agent.tools.item_search import read_items, read_query, render_items
 from agent.tools.registry import build_tools
 from model_client.arguments import read_arguments
 
