@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
@@ -18,7 +18,7 @@ from agent.catalogue.queries import CatalogueQuery, Exclusion, SearchResult
 from agent.compaction.limits import ContextLimits
 from agent.planner.plan import is_plan
 from agent.turns.worker import TurnTools, TurnWorker
-from common.clock import SystemClock
+from common.clock import Clock, SystemClock
 from common.crash_points import CrashPoint, CrashPoints
 from common.events import Cause, TurnCompleted, TurnRequested
 from common.ids import new_id
@@ -111,18 +111,22 @@ class ScriptedModel:
             step = steps.pop(0)
         if isinstance(step, Exception):
             raise step
-        answer = self._with_ids(step, request.taken_call_ids)
+        answer = with_ids(step, request, self._numbers)
         if answer.text:
             yield TextDelta(answer.text)
         for position, call in enumerate(answer.tool_calls):
             yield ArgumentsDelta(position, call.name, call.arguments)
         yield answer
 
-    def _with_ids(self, answer: ModelAnswer, taken: frozenset[str]) -> ModelAnswer:
-        ids = (call_id for call_id in (f"call-{number}" for number in self._numbers) if call_id not in taken)
-        numbered = tuple(ToolCall(next(ids), call.name, call.arguments) for call in answer.tool_calls)
-        payload = assistant_payload(answer.text, numbered)
-        return replace(answer, payload=payload, tool_calls=numbered)
+
+def with_ids(
+    answer: ModelAnswer, request: ModelRequest, numbers: Iterator[int], prompt_tokens: int | None = 100
+) -> ModelAnswer:
+    """The answer with ids for its calls that the conversation does not have yet."""
+    ids = (call_id for call_id in (f"call-{number}" for number in numbers) if call_id not in request.taken_call_ids)
+    numbered = tuple(ToolCall(next(ids), call.name, call.arguments) for call in answer.tool_calls)
+    payload = assistant_payload(answer.text, numbered)
+    return replace(answer, payload=payload, tool_calls=numbered, usage=ModelUsage(prompt_tokens, 50, 10))
 
 
 class ShelfCatalogue:
@@ -197,6 +201,7 @@ class ScriptedAgent:
         plan_steps: Sequence[Step] = (),
         limits: ContextLimits | None = None,
         planner_seconds: float = 5.0,
+        clock: Clock | None = None,
     ) -> None:
         self.memory = memory
         self.model = ScriptedModel(*steps, plan_steps=plan_steps)
@@ -204,7 +209,7 @@ class ScriptedAgent:
         self.progress = KeptProgress()
         self.published = KeptEvents()
         self.metrics = Metrics(AGENT)
-        clock, crash_points = SystemClock(), dies or CrashPoints()
+        clock, crash_points = clock or SystemClock(), dies or CrashPoints()
         parts = build_loop(
             model or self.model,
             LoopSettings(

@@ -19,7 +19,7 @@ from model_client.answers import ToolCall
 
 class HookPoint(StrEnum):
     PRE_MODEL_CALL = "pre_model_call"
-    """Before a call of the main model; goes to the request's end."""
+    """Before a call of the main model; stored before it, and the end of its request."""
     POST_MODEL_CALL = "post_model_call"
     """The answer is stored; none of its calls has run."""
     PRE_TOOL_CALL = "pre_tool_call"

@@ -88,7 +88,10 @@ class TurnLoop:
         """One call of the model; its answer is stored before anything acts on it."""
         await self._compactor.make_room(turn)
         added = await self._added(HookPoint.PRE_MODEL_CALL, turn, state)
-        rendering = turn.rendering_with(added)
+        if added:
+            # Stored before it is sent: if this call fails, the next request must still extend this one.
+            await turn.append(added)
+        rendering = turn.rendering
         try:
             answer = await self._ask(turn, state, render_request(rendering, self._model_name, turn.call_ids))
         except ContextOverflow:
@@ -99,16 +102,16 @@ class TurnLoop:
             correction = correction_for(error, turn)
             if correction is None:
                 raise
-            await turn.append([*added, self._make.correction(correction, text_of(correction))])
+            await turn.append([self._make.correction(correction, text_of(correction))])
             return
         self._crash_points.reach(CrashPoint.AGENT_MODEL_ANSWERED)
-        await self._keep(turn, added, answer, rendering)
+        await self._keep(turn, answer, rendering)
         self._crash_points.reach(CrashPoint.AGENT_STEP_STORED)
 
-    async def _keep(self, turn: Turn, added: list[NewLogEntry], answer: ModelAnswer, rendering: Rendering) -> None:
+    async def _keep(self, turn: Turn, answer: ModelAnswer, rendering: Rendering) -> None:
         call = call_on_log(turn, ModelCallKind.MAIN, self._model_name, answer, rendering)
         saves = any(each.name == save_memory.NAME for each in answer.tool_calls)
-        entries = [*added, self._make.answer(answer, bears_memory=saves)]
+        entries = [self._make.answer(answer, bears_memory=saves)]
         if not answer.tool_calls:
             # Behind calls stand their results, so what hooks say to an answer with calls is added when these are.
             entries += await self._added(HookPoint.POST_MODEL_CALL, turn, read_state(turn.entries_with(entries)))

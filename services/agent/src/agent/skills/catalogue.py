@@ -1,6 +1,7 @@
 """The skills there are, and L1: their names and descriptions at the end of the system message, sorted."""
 
 from collections.abc import Iterable, Iterator
+from functools import cache
 from importlib.resources import files
 
 from agent.context.fences import neutralise
@@ -30,6 +31,7 @@ class Skills:
         return "\n".join(["", "<available_skills>", *lines, "</available_skills>", ""])
 
 
+@cache
 def builtin_skills() -> Skills:
     """The skills of this release. Raises ValueError: a release with a broken skill must not start."""
     folders = files("agent.skills").joinpath("builtin").iterdir()

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 
 from agent.context.fences import neutralise
@@ -62,6 +63,7 @@ def read_strategy(text: str, name: str) -> Strategy:
     return Strategy(name, folded, document.body)
 
 
+@cache
 def builtin_strategies() -> Strategies:
     """The strategies of this release. Raises ValueError where a file cannot be used."""
     found = []
