@@ -34,7 +34,7 @@ def broken_between(memory: MemoryInProcess, earlier: SentRequest, later: SentReq
     return any(replaces(entry) for entry in memory.log[earlier.log_length : later.log_length])
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(0, 2**32))
 def test_each_request_extends_the_one_before(seed: int) -> None:
     memory, model = asyncio.run(play(Random(seed), turns=5))
