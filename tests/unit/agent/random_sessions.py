@@ -18,6 +18,7 @@ from tests.unit.agent.example_facts import a_fact
 from tests.unit.agent.memory_in_process import MemoryInProcess
 from tests.unit.agent.scripted_agent import (
     DyingAt,
+    QuickClock,
     ScriptedAgent,
     ShelfCatalogue,
     Step,
@@ -26,12 +27,12 @@ from tests.unit.agent.scripted_agent import (
     plans,
     says,
     summary,
+    tokens_of,
     with_ids,
 )
 
 from agent.compaction.limits import ContextLimits
 from agent.skills.catalogue import builtin_skills
-from common.clock import SystemClock
 from common.crash_points import CrashPoint
 from common.memory_api.turns import Behaviour, ModelCallKind
 from common.memory_api.user_data import BehaviourKind
@@ -55,13 +56,6 @@ _DEATHS = (
     CrashPoint.AGENT_RESULTS_STORED,
     CrashPoint.AGENT_BEFORE_FINISH,
 )
-
-
-class QuickClock(SystemClock):
-    """Waits for next to nothing."""
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(min(seconds, 0.001))
 
 
 @dataclass(frozen=True)
@@ -95,7 +89,7 @@ class RandomModel:
             step = self._main_step()
         if isinstance(step, Exception):
             raise step
-        yield with_ids(step, request, self._numbers, self._random.choice((len(request.body()) // 4, None)))
+        yield with_ids(step, request, self._numbers, self._random.choice((tokens_of(request), None)))
 
     def _plan_step(self) -> Any:
         return self._random.choice((plans(), plans(), says("没有 JSON"), says("{}"), ModelUnavailable("down")))

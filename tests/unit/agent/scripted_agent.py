@@ -16,6 +16,7 @@ from agent.catalogue.errors import CatalogueUnavailable
 from agent.catalogue.products import Product, load_products
 from agent.catalogue.queries import CatalogueQuery, Exclusion, SearchResult
 from agent.compaction.limits import ContextLimits
+from agent.loop.hooks import Hook
 from agent.planner.plan import is_plan
 from agent.turns.worker import TurnTools, TurnWorker
 from common.clock import Clock, SystemClock
@@ -111,7 +112,7 @@ class ScriptedModel:
             step = steps.pop(0)
         if isinstance(step, Exception):
             raise step
-        answer = with_ids(step, request, self._numbers)
+        answer = with_ids(step, request, self._numbers, tokens_of(request))
         if answer.text:
             yield TextDelta(answer.text)
         for position, call in enumerate(answer.tool_calls):
@@ -119,8 +120,13 @@ class ScriptedModel:
         yield answer
 
 
+def tokens_of(request: ModelRequest) -> int:
+    """About as many as a tokeniser would count."""
+    return len(request.body()) // 4
+
+
 def with_ids(
-    answer: ModelAnswer, request: ModelRequest, numbers: Iterator[int], prompt_tokens: int | None = 100
+    answer: ModelAnswer, request: ModelRequest, numbers: Iterator[int], prompt_tokens: int | None
 ) -> ModelAnswer:
     """The answer with ids for its calls that the conversation does not have yet."""
     ids = (call_id for call_id in (f"call-{number}" for number in numbers) if call_id not in request.taken_call_ids)
@@ -188,6 +194,13 @@ class DyingAt(CrashPoints):
                 raise Died
 
 
+class QuickClock(SystemClock):
+    """Waits for next to nothing."""
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(min(seconds, 0.001))
+
+
 class ScriptedAgent:
     def __init__(
         self,
@@ -202,6 +215,7 @@ class ScriptedAgent:
         limits: ContextLimits | None = None,
         planner_seconds: float = 5.0,
         clock: Clock | None = None,
+        hooks: Sequence[Hook] = (),
     ) -> None:
         self.memory = memory
         self.model = ScriptedModel(*steps, plan_steps=plan_steps)
@@ -225,6 +239,7 @@ class ScriptedAgent:
             new_id,
             crash_points,
             self.metrics,
+            more_hooks=hooks,
         )
         self.worker = TurnWorker(
             TurnTools(

@@ -1,6 +1,6 @@
 """The composition root: everything the agent consists of is built here and passed on as arguments."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from uuid import UUID
@@ -17,7 +17,7 @@ from agent.compaction.limits import ContextLimits
 from agent.context.entries import EntryFactory
 from agent.context.release import Release, Releases, build_release
 from agent.loop.corrections import call_corrections
-from agent.loop.hooks import Hooks
+from agent.loop.hooks import Hook, Hooks
 from agent.loop.opening import Opening
 from agent.loop.preference_inject import preference_inject
 from agent.loop.step_limit import wrap_up_notice
@@ -79,8 +79,10 @@ def build_loop(
     ids: IdFactory,
     crash_points: CrashPoints,
     metrics: Metrics,
+    *,
+    more_hooks: Sequence[Hook] = (),
 ) -> LoopParts:
-    """The loop and what it shares with the worker."""
+    """The loop and what it shares with the worker. `more_hooks` are added to those of this release."""
 
     def measured(kind: ModelCallKind) -> MeasuredModel:
         return MeasuredModel(model, kind, clock, metrics)
@@ -88,7 +90,7 @@ def build_loop(
     skills = builtin_skills()
     tools = build_tools(catalogue, skills)
     make = EntryFactory(ids, settings.profile)
-    hooks = Hooks([call_corrections, preference_inject, wrap_up_notice(settings.max_steps)])
+    hooks = Hooks([call_corrections, preference_inject, wrap_up_notice(settings.max_steps), *more_hooks])
     planner = Planner(measured(ModelCallKind.PLANNER), settings.model_fast, clock, time_limit=settings.planner_seconds)
     loop = TurnLoop(
         measured(ModelCallKind.MAIN),

@@ -114,7 +114,11 @@ class TurnLoop:
         entries = [self._make.answer(answer, bears_memory=saves)]
         if not answer.tool_calls:
             # Behind calls stand their results, so what hooks say to an answer with calls is added when these are.
-            entries += await self._added(HookPoint.POST_MODEL_CALL, turn, read_state(turn.entries_with(entries)))
+            state = read_state(turn.entries_with(entries))
+            corrections = await self._added(HookPoint.POST_MODEL_CALL, turn, state)
+            if corrections:
+                turn.progress.unsay(state.answers)
+            entries += corrections
         await turn.append(entries, call)
         turn.sent = SentRequest(rendering, rendering.layer_hashes, call.prompt_tokens)
         _log.info("step.stored", call_number=call.call_number, calls=len(answer.tool_calls), ms=call.duration_ms)
