@@ -9,7 +9,7 @@ from common.memory_api import operations as op
 from common.memory_api.base import Owner, TurnRequest
 from common.memory_api.operations import Service
 from common.memory_api.sessions import EntryKind, Layer, LogEntry, NewLogEntry, SessionRequest
-from common.memory_api.turns import AppendStep, ModelCall, ModelCallKind, PreviousCall
+from common.memory_api.turns import AppendStep, Head, ModelCall, ModelCallKind, PreviousCall
 from common.memory_api.usage import Usage
 from memory.app import build_database
 from memory.policy import Policy
@@ -49,7 +49,8 @@ async def store(
         entries=entries,
         model_call=made,
     )
-    return (await memory.call(Service.AGENT, op.APPEND_STEP, step)).head
+    stored: Head = await memory.call(Service.AGENT, op.APPEND_STEP, step)
+    return stored.head
 
 
 async def test_prune_and_summary_entries_come_back_as_they_were(memory: MemoryService, owner: Owner) -> None:

@@ -57,7 +57,7 @@ def summary(reply: str = "好的", *item_ids: str) -> ModelAnswer:
     return calls(("shopping_summary", {"reply": reply, "items": items}))
 
 
-PLAN = {
+PLAN: dict[str, Any] = {
     "intent": "product_search",
     "domain": "bags_luggage",
     "sub_type": "双肩包",

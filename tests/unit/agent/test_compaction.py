@@ -155,7 +155,7 @@ async def a_turn(memory: MemoryInProcess, *steps: Step, within: ContextLimits, t
 
 
 def is_compaction(request: ModelRequest) -> bool:
-    return json.loads(request.messages[-1])["content"].startswith("<compaction_request>")
+    return str(json.loads(request.messages[-1])["content"]).startswith("<compaction_request>")
 
 
 async def test_results_are_pruned_once_and_deep() -> None:

@@ -35,10 +35,12 @@ class Part:
     position: int
     size: int
     """Bytes of the text."""
+    digest: bytes
 
     @classmethod
     def of(cls, layer: str, text: str, position: int = 0) -> "Part":
-        return cls(layer, text, position, len(text.encode()))
+        data = text.encode()
+        return cls(layer, text, position, len(data), hashlib.sha256(data).digest())
 
     @property
     def is_tool_result(self) -> bool:
@@ -110,7 +112,7 @@ class Rendering:
 
     @property
     def layer_hashes(self) -> dict[str, str]:
-        """A hash per layer, for the probe: it tells which layer of two requests was not the same."""
+        """A hash per layer, over those of its texts. It tells which layer of two requests was not the same."""
         return {layer: digest.hexdigest()[:_HASH_LENGTH] for layer, digest in sorted(self._digests.items())}
 
 
@@ -133,8 +135,7 @@ def _measured(digests: "dict[str, _Hash]", size: int, more: Iterable[Part]) -> "
     """The digests and the size with more texts taken in; the ones given stay as they are."""
     extended = {layer: digest.copy() for layer, digest in digests.items()}
     for part in more:
-        digest = extended.setdefault(part.layer, hashlib.sha256())
-        digest.update(part.text.encode() + b"\x00")
+        extended.setdefault(part.layer, hashlib.sha256()).update(part.digest)
         size += part.size
     return extended, size
 
