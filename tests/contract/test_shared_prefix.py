@@ -15,7 +15,7 @@ BLOCK, MINIMUM = 128, 1_024
 
 def tokens_of(messages: list[dict[str, str]], tools: list[dict[str, object]] | None = None) -> int:
     request = ChatRequest.model_validate({"model": "m", "messages": messages, **({"tools": tools} if tools else {})})
-    return len(QwenTokens().of_prompt(render_prompt(request, tools or [])))
+    return len(QwenTokens().prompt(render_prompt(request, tools or [])))
 
 
 def test_the_head_of_a_session_is_between_5500_and_6500_tokens() -> None:

@@ -1,54 +1,24 @@
 """The agent's loop with the real model client against the real offline model, which misbehaves when asked to."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
-import uvicorn
-from tests.support.waiting import wait_for
+from tests.support.offline_model import serving_offline_model
 from tests.unit.agent.memory_in_process import MemoryInProcess
-from tests.unit.agent.scripted_agent import ScriptedAgent, ShelfCatalogue, messages, roles
+from tests.unit.agent.scripted_agent import ScriptedAgent, ShelfCatalogue, main_calls, messages
 
 from common.clock import SystemClock
-from common.ids import new_id
 from common.memory_api.turns import FailureCode
 from common.streams.progress import ProgressEvent
-from model_client.client import ModelClient, ModelTimeouts
 from model_client.measured import StreamingModel
-from model_client.profiles import PROFILES
-from offline_model.app import build_app
-from offline_model.settings import OfflineModelSettings
-
-
-class _Server(uvicorn.Server):
-    @contextmanager
-    def capture_signals(self) -> Any:
-        yield
 
 
 @pytest.fixture(scope="module")
 async def model() -> AsyncIterator[StreamingModel]:
-    server = _Server(uvicorn.Config(build_app(OfflineModelSettings()), port=0, log_config=None, access_log=False))
-    serving = asyncio.create_task(server.serve())
-    await wait_for(lambda: server.started, "the offline model serves")
-    port = server.servers[0].sockets[0].getsockname()[1]
-    client = ModelClient(
-        f"http://127.0.0.1:{port}/v1",
-        "key",
-        PROFILES["generic"],
-        SystemClock(),
-        lambda: f"call_{new_id().hex}",
-        timeouts=ModelTimeouts(connect=1.0, first_chunk=1.0, between_chunks=1.0, total=5.0),
-        retry_for=0.0,  # a turn waits until its own deadline
-    )
-    yield client
-    await client.close()
-    server.should_exit = True
-    server.force_exit = True
-    await serving
+    async with serving_offline_model() as client:
+        yield client
 
 
 async def run(model: StreamingModel, text: str, deadline_seconds: float = 20.0) -> ScriptedAgent:
@@ -72,7 +42,7 @@ async def test_the_turn_completes(model: StreamingModel, fault: str) -> None:
     assert finished is not None
     assert finished.failure is None
     assert finished.items
-    usage = [call.prompt_tokens for call in agent.memory.model_calls]
+    usage = [call.prompt_tokens for call in main_calls(agent.memory)]
     assert all((tokens is None) == (fault == "no_usage") for tokens in usage)
     shown = agent.progress.of(ProgressEvent.TEXT_DELTA)
     last_step = max(delta["step"] for delta in shown)
@@ -148,4 +118,4 @@ async def test_a_session_grows_on_its_cached_prefix(model: StreamingModel) -> No
     assert later.prompt_tokens is not None
     assert later.cached_tokens > later.prompt_tokens / 2
     assert later.first_differing_layer is None
-    assert roles(memory).count("user") == 2
+    assert sum("<user_message>" in entry.payload for entry in memory.log) == 2

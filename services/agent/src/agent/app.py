@@ -189,12 +189,13 @@ async def build_catalogue(settings: CatalogueSettings) -> BuildOutcome:
 
 
 def _loop_settings(settings: AgentSettings) -> LoopSettings:
-    window = settings.model_context_tokens or settings.profile.context_tokens
     return LoopSettings(
         model_main=settings.model_main,
         model_fast=settings.model_fast,
         profile=settings.profile,
-        limits=ContextLimits(window, prune_at=settings.prune_at, compact_at=settings.compact_at),
+        limits=ContextLimits(
+            settings.profile.context_tokens, prune_at=settings.prune_at, compact_at=settings.compact_at
+        ),
         max_steps=settings.max_steps,
         planner_seconds=settings.planner_seconds,
         compaction_seconds=settings.compaction_seconds,

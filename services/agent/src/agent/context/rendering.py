@@ -117,17 +117,24 @@ class Rendering:
 
 
 def render_request(
-    rendering: Rendering, model: str, taken_call_ids: frozenset[str] = frozenset(), *, appended: tuple[str, ...] = ()
+    rendering: Rendering,
+    model: str,
+    taken_call_ids: frozenset[str] = frozenset(),
+    *,
+    cache_key: str | None = None,
+    appended: tuple[str, ...] = (),
 ) -> ModelRequest:
     """The request for a model call: payloads go out exactly as they are stored.
 
-    `appended` is for a side call on the same prefix, which the conversation never sees.
+    `cache_key` is for providers that route by it. `appended` is for a side call on the same prefix, which the
+    conversation never sees.
     """
     return ModelRequest(
         model=model,
         messages=(*rendering.messages, *appended),
         tools=rendering.release.tools,
         taken_call_ids=taken_call_ids,
+        cache_key=cache_key,
     )
 
 

@@ -9,11 +9,12 @@ from agent.catalogue.terms import Language
 from agent.context.messages import call_ids
 from agent.context.probe import SentRequest
 from agent.context.release import Release
-from agent.context.rendering import Rendering
+from agent.context.rendering import Rendering, render_request
 from agent.progress.feed import ProgressFeed
 from agent.turns.leased_turn import LeasedTurn
 from common.memory_api.sessions import LogEntry, NewLogEntry
 from common.memory_api.turns import ClaimedTurn, FailureCode, ItemCard, ModelCall
+from model_client.requests import ModelRequest
 
 Result = TypeVar("Result")
 
@@ -60,6 +61,11 @@ class Turn:
     def entries(self) -> list[LogEntry]:
         """The entries of this turn: the last ones, since a session works on one turn at a time."""
         return self.log[self._first :]
+
+    def request(self, model: str, *, appended: tuple[str, ...] = ()) -> ModelRequest:
+        """The request for the next call. One session's calls go to one machine, where the provider can have it so."""
+        key = self.claimed.session_id.hex
+        return render_request(self.rendering, model, self.call_ids, cache_key=key, appended=appended)
 
     @property
     def first_position(self) -> int:

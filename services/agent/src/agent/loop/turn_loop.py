@@ -12,7 +12,7 @@ from dataclasses import replace
 from agent.compaction.compactor import Compactor
 from agent.context.entries import EntryFactory
 from agent.context.probe import SentRequest
-from agent.context.rendering import Rendering, render_request
+from agent.context.rendering import Rendering
 from agent.loop.call_records import call_on_log
 from agent.loop.corrections import correction_for, text_of
 from agent.loop.hooks import HookPoint, Hooks, HookView
@@ -93,7 +93,7 @@ class TurnLoop:
             await turn.append(added)
         rendering = turn.rendering
         try:
-            answer = await self._ask(turn, state, render_request(rendering, self._model_name, turn.call_ids))
+            answer = await self._ask(turn, state, turn.request(self._model_name))
         except ContextOverflow:
             if not await self._compactor.make_room_after_overflow(turn):
                 raise

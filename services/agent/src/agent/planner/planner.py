@@ -53,6 +53,8 @@ class Planner:
             model=self.model_name,
             messages=(self._instructions, exact_json({"role": "user", "content": content})),
             options=self._options,
+            thinking=False,  # some providers refuse a format while they think
+            cache_key="planner",
         )
         end_at = min(give_up_at, self._clock.monotonic() + self._time_limit)
         try:
