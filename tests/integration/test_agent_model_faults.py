@@ -1,57 +1,27 @@
 """The agent's loop with the real model client against the real offline model, which misbehaves when asked to."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
-import uvicorn
-from tests.support.waiting import wait_for
+from tests.support.offline_model import serving_offline_model
 from tests.unit.agent.memory_in_process import MemoryInProcess
-from tests.unit.agent.scripted_agent import ScriptedAgent, ShelfCatalogue, messages, roles
+from tests.unit.agent.scripted_agent import ScriptedAgent, ShelfCatalogue, main_calls, messages
 
-from agent.loop.turn_loop import ChatModel
 from common.clock import SystemClock
-from common.ids import new_id
 from common.memory_api.turns import FailureCode
 from common.streams.progress import ProgressEvent
-from model_client.client import ModelClient, ModelTimeouts
-from model_client.profiles import PROFILES
-from offline_model.app import build_app
-from offline_model.settings import OfflineModelSettings
-
-
-class _Server(uvicorn.Server):
-    @contextmanager
-    def capture_signals(self) -> Any:
-        yield
+from model_client.measured import StreamingModel
 
 
 @pytest.fixture(scope="module")
-async def model() -> AsyncIterator[ChatModel]:
-    server = _Server(uvicorn.Config(build_app(OfflineModelSettings()), port=0, log_config=None, access_log=False))
-    serving = asyncio.create_task(server.serve())
-    await wait_for(lambda: server.started, "the offline model serves")
-    port = server.servers[0].sockets[0].getsockname()[1]
-    client = ModelClient(
-        f"http://127.0.0.1:{port}/v1",
-        "key",
-        PROFILES["generic"],
-        SystemClock(),
-        lambda: f"call_{new_id().hex}",
-        timeouts=ModelTimeouts(connect=1.0, first_chunk=1.0, between_chunks=1.0, total=5.0),
-        retry_for=0.0,  # a turn waits until its own deadline
-    )
-    yield client
-    await client.close()
-    server.should_exit = True
-    server.force_exit = True
-    await serving
+async def model() -> AsyncIterator[StreamingModel]:
+    async with serving_offline_model() as client:
+        yield client
 
 
-async def run(model: ChatModel, text: str, deadline_seconds: float = 20.0) -> ScriptedAgent:
+async def run(model: StreamingModel, text: str, deadline_seconds: float = 20.0) -> ScriptedAgent:
     memory = MemoryInProcess(text, deadline_seconds=deadline_seconds)
     agent = ScriptedAgent(memory, model=model, catalogue=ShelfCatalogue("bag-001", "bag-002"))
     await agent.run()
@@ -66,13 +36,13 @@ BACKPACK = "想找一个通勤双肩包，500 元以内 "
     "fault",
     ["", "http=503*3", "http=429*1", "cut*1", "empty_choices", "missing_ids", "no_usage", "slow=0.002"],
 )
-async def test_the_turn_completes(model: ChatModel, fault: str) -> None:
+async def test_the_turn_completes(model: StreamingModel, fault: str) -> None:
     agent = await run(model, BACKPACK + (f"[[offline:{fault}]]" if fault else ""))
     finished = agent.memory.finished
     assert finished is not None
     assert finished.failure is None
     assert finished.items
-    usage = [call.prompt_tokens for call in agent.memory.model_calls]
+    usage = [call.prompt_tokens for call in main_calls(agent.memory)]
     assert all((tokens is None) == (fault == "no_usage") for tokens in usage)
     shown = agent.progress.of(ProgressEvent.TEXT_DELTA)
     last_step = max(delta["step"] for delta in shown)
@@ -97,7 +67,7 @@ def text_shown(deltas: list[dict[str, Any]], step: int) -> str:
         ("loop", FailureCode.STEP_LIMIT),
     ],
 )
-async def test_the_turn_fails_with_an_answer(model: ChatModel, fault: str, failure: FailureCode) -> None:
+async def test_the_turn_fails_with_an_answer(model: StreamingModel, fault: str, failure: FailureCode) -> None:
     agent = await run(model, BACKPACK + f"[[offline:{fault}]]")
     finished = agent.memory.finished
     assert finished is not None
@@ -105,7 +75,7 @@ async def test_the_turn_fails_with_an_answer(model: ChatModel, fault: str, failu
     assert finished.reply
 
 
-async def test_a_model_that_is_down_is_waited_for_until_the_deadline(model: ChatModel) -> None:
+async def test_a_model_that_is_down_is_waited_for_until_the_deadline(model: StreamingModel) -> None:
     clock = SystemClock()
     started = clock.monotonic()
     agent = await run(model, BACKPACK + "[[offline:http=503]]", deadline_seconds=4.0)
@@ -116,28 +86,28 @@ async def test_a_model_that_is_down_is_waited_for_until_the_deadline(model: Chat
     assert agent.memory.attempt == 1
 
 
-async def test_a_model_that_hangs_fails_the_turn_at_its_deadline(model: ChatModel) -> None:
+async def test_a_model_that_hangs_fails_the_turn_at_its_deadline(model: StreamingModel) -> None:
     agent = await run(model, BACKPACK + "[[offline:hang]]", deadline_seconds=0.8)
     finished = agent.memory.finished
     assert finished is not None
     assert finished.failure is FailureCode.DEADLINE
 
 
-async def test_malformed_arguments_are_answered_and_never_executed(model: ChatModel) -> None:
+async def test_malformed_arguments_are_answered_and_never_executed(model: StreamingModel) -> None:
     agent = await run(model, BACKPACK + "[[offline:malformed_arguments]]")
     results = [message["content"] for message in messages(agent.memory) if message["role"] == "tool"]
     assert "not a JSON object" in results[0]
     assert [query.query for query in agent.catalogue.queries] == ["通勤双肩包"]  # the model's second try
 
 
-async def test_save_memory_comes_first_when_the_script_says_so(model: ChatModel) -> None:
+async def test_save_memory_comes_first_when_the_script_says_so(model: StreamingModel) -> None:
     agent = await run(model, "[[offline:save=shoe_size|42 码|context]] 找双肩包")
     results = [message["content"] for message in messages(agent.memory) if message["role"] == "tool"]
     assert json.loads(results[0])["saved"] is True
     assert agent.memory.saves == 1
 
 
-async def test_a_session_grows_on_its_cached_prefix(model: ChatModel) -> None:
+async def test_a_session_grows_on_its_cached_prefix(model: StreamingModel) -> None:
     memory = MemoryInProcess(BACKPACK)
     for text in (BACKPACK, "再便宜一点的双肩包"):
         memory.new_turn(text)
@@ -148,4 +118,4 @@ async def test_a_session_grows_on_its_cached_prefix(model: ChatModel) -> None:
     assert later.prompt_tokens is not None
     assert later.cached_tokens > later.prompt_tokens / 2
     assert later.first_differing_layer is None
-    assert roles(memory).count("user") == 2
+    assert sum("<user_message>" in entry.payload for entry in memory.log) == 2

@@ -25,6 +25,7 @@ from common.streams.progress_data import (
     ItemsShown,
     MemorySaved,
     MemoryUpdated,
+    PlanMade,
     TextAdded,
     ToolFinished,
     ToolStarted,
@@ -75,6 +76,21 @@ EVENT_EXAMPLES: Mapping[str, BaseModel] = {
 
 PROGRESS_EXAMPLES: Mapping[ProgressEvent, BaseModel] = {
     ProgressEvent.TURN_STARTED: TurnStarted(attempt=1, n=1),
+    ProgressEvent.PLAN: PlanMade(
+        attempt=1,
+        n=2,
+        intent="product_search",
+        domain="bags_luggage",
+        sub_type="双肩包",
+        destination="DE",
+        budget=500,
+        currency="CNY",
+        must=["防水"],
+        exclude=["真皮"],
+        penalty=["重"],
+        retract=["塑料"],
+        gift=False,
+    ),
     ProgressEvent.TOOL_STARTED: ToolStarted(
         **_IN_ATTEMPT, call_id="call_1", tool="item_search", arguments={"query": "通勤 双肩包"}
     ),

@@ -19,6 +19,8 @@ from common.memory_api.turns import (
     Head,
     Lease,
     ModelCall,
+    ModelCallKind,
+    PreviousCall,
     ReleaseTurn,
     TurnReference,
     TurnStatus,
@@ -42,6 +44,7 @@ class MemoryInProcess:
         self.release: str | None = None
         self.log: list[LogEntry] = []
         self.model_calls: list[ModelCall] = []
+        self.all_calls: list[ModelCall] = []
         self.facts: list[Fact] = []
         self.behaviour: list[Behaviour] = []
         self.settings = UserSettings()
@@ -116,6 +119,16 @@ class MemoryInProcess:
             favourites=[],
             settings=self.settings,
             model_calls=len(self.model_calls),
+            previous_call=self._previous_call(),
+        )
+
+    def _previous_call(self) -> PreviousCall | None:
+        main = [call for call in self.all_calls if call.kind is ModelCallKind.MAIN]
+        if not main:
+            return None
+        shared = {layer: digest for layer, digest in main[-1].layer_hashes.items() if layer in ("L0", "L1")}
+        return PreviousCall(
+            prompt_tokens=main[-1].prompt_tokens, log_position=main[-1].log_position, layer_hashes=shared
         )
 
     def _turns_renew(self, request: Any) -> Lease:
@@ -127,6 +140,7 @@ class MemoryInProcess:
         self._append(request)
         if request.model_call is not None:
             self.model_calls.append(request.model_call)
+            self.all_calls.append(request.model_call)
         self.release = self.release or request.release
         return Head(head=len(self.log))
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
@@ -11,20 +11,25 @@ from uuid import UUID
 
 from tests.unit.agent.memory_in_process import OWNER, MemoryInProcess
 
-from agent.app import build_loop
+from agent.app import LoopSettings, build_loop
 from agent.catalogue.errors import CatalogueUnavailable
 from agent.catalogue.products import Product, load_products
 from agent.catalogue.queries import CatalogueQuery, Exclusion, SearchResult
-from agent.loop.turn_loop import ChatModel
+from agent.compaction.limits import ContextLimits
+from agent.loop.hooks import Hook
+from agent.planner.plan import is_plan
 from agent.turns.worker import TurnTools, TurnWorker
-from common.clock import SystemClock
+from common.clock import Clock, SystemClock
 from common.crash_points import CrashPoint, CrashPoints
 from common.events import Cause, TurnCompleted, TurnRequested
 from common.ids import new_id
+from common.memory_api.sessions import EntryKind, LogEntry
+from common.memory_api.turns import ModelCall, ModelCallKind
 from common.streams.progress import ProgressEvent
 from common.telemetry.metrics import Metrics
 from common.telemetry.table import AGENT
 from model_client.answers import ArgumentsDelta, ModelAnswer, ModelEvent, TextDelta, ToolCall, assistant_payload
+from model_client.measured import StreamingModel
 from model_client.profiles import PROFILES
 from model_client.requests import ModelRequest
 from model_client.usage import ModelUsage
@@ -52,6 +57,31 @@ def summary(reply: str = "好的", *item_ids: str) -> ModelAnswer:
     return calls(("shopping_summary", {"reply": reply, "items": items}))
 
 
+PLAN: dict[str, Any] = {
+    "intent": "product_search",
+    "domain": "bags_luggage",
+    "sub_type": "双肩包",
+    "destination": None,
+    "budget": None,
+    "currency": None,
+    "must": [],
+    "exclude": [],
+    "penalty": [],
+    "retract": [],
+    "gift": False,
+    "missing": [],
+}
+
+
+def plans(**fields: Any) -> ModelAnswer:
+    """A planner's answer."""
+    return says(json.dumps({**PLAN, **fields}, ensure_ascii=False))
+
+
+def is_plan_request(request: ModelRequest) -> bool:
+    return "response_format" in request.options
+
+
 def _answer(text: str, tool_calls: tuple[ToolCall, ...] = ()) -> ModelAnswer:
     return ModelAnswer(assistant_payload(text, tool_calls), text, tool_calls, "stop", ModelUsage(100, 50, 10), 1, 2)
 
@@ -60,33 +90,49 @@ Step = ModelAnswer | Exception | Callable[[], Any]
 
 
 class ScriptedModel:
-    """Gives one step per call and keeps the requests. A callable step is awaited and then the next one is given."""
+    """Gives one step per call and keeps the requests. A callable step is awaited and then the next one is given.
 
-    def __init__(self, *steps: Step) -> None:
+    The planner has a script of its own, and a plan for whoever gave it none.
+    """
+
+    def __init__(self, *steps: Step, plan_steps: Sequence[Step] = ()) -> None:
         self._steps = list(steps)
+        self._plan_steps = list(plan_steps)
         self._numbers = count(1)
         self.requests: list[ModelRequest] = []
+        self.plan_requests: list[ModelRequest] = []
 
     async def stream(self, request: ModelRequest, *, give_up_at: float | None = None) -> AsyncGenerator[ModelEvent]:
-        self.requests.append(request)
-        step = self._steps.pop(0)
+        planning = is_plan_request(request)
+        (self.plan_requests if planning else self.requests).append(request)
+        steps = (self._plan_steps or [plans()]) if planning else self._steps
+        step = steps.pop(0)
         while not isinstance(step, ModelAnswer | Exception):
             await step()
-            step = self._steps.pop(0)
+            step = steps.pop(0)
         if isinstance(step, Exception):
             raise step
-        answer = self._with_ids(step, request.taken_call_ids)
+        answer = with_ids(step, request, self._numbers, tokens_of(request))
         if answer.text:
             yield TextDelta(answer.text)
         for position, call in enumerate(answer.tool_calls):
             yield ArgumentsDelta(position, call.name, call.arguments)
         yield answer
 
-    def _with_ids(self, answer: ModelAnswer, taken: frozenset[str]) -> ModelAnswer:
-        ids = (call_id for call_id in (f"call-{number}" for number in self._numbers) if call_id not in taken)
-        numbered = tuple(ToolCall(next(ids), call.name, call.arguments) for call in answer.tool_calls)
-        payload = assistant_payload(answer.text, numbered)
-        return replace(answer, payload=payload, tool_calls=numbered)
+
+def tokens_of(request: ModelRequest) -> int:
+    """About as many as a tokeniser would count."""
+    return len(request.body()) // 4
+
+
+def with_ids(
+    answer: ModelAnswer, request: ModelRequest, numbers: Iterator[int], prompt_tokens: int | None
+) -> ModelAnswer:
+    """The answer with ids for its calls that the conversation does not have yet."""
+    ids = (call_id for call_id in (f"call-{number}" for number in numbers) if call_id not in request.taken_call_ids)
+    numbered = tuple(ToolCall(next(ids), call.name, call.arguments) for call in answer.tool_calls)
+    payload = assistant_payload(answer.text, numbered)
+    return replace(answer, payload=payload, tool_calls=numbered, usage=ModelUsage(prompt_tokens, 50, 10))
 
 
 class ShelfCatalogue:
@@ -148,6 +194,13 @@ class DyingAt(CrashPoints):
                 raise Died
 
 
+class QuickClock(SystemClock):
+    """Waits for next to nothing."""
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(min(seconds, 0.001))
+
+
 class ScriptedAgent:
     def __init__(
         self,
@@ -157,25 +210,36 @@ class ScriptedAgent:
         dies: DyingAt | None = None,
         max_steps: int = 6,
         profile: str = "generic",
-        model: ChatModel | None = None,
+        model: StreamingModel | None = None,
+        plan_steps: Sequence[Step] = (),
+        limits: ContextLimits | None = None,
+        planner_seconds: float = 5.0,
+        clock: Clock | None = None,
+        hooks: Sequence[Hook] = (),
     ) -> None:
         self.memory = memory
-        self.model = ScriptedModel(*steps)
+        self.model = ScriptedModel(*steps, plan_steps=plan_steps)
         self.catalogue = catalogue or ShelfCatalogue("bag-001", "bag-002")
         self.progress = KeptProgress()
         self.published = KeptEvents()
         self.metrics = Metrics(AGENT)
-        clock, crash_points = SystemClock(), dies or CrashPoints()
+        clock, crash_points = clock or SystemClock(), dies or CrashPoints()
         parts = build_loop(
             model or self.model,
-            "main",
-            PROFILES[profile],
+            LoopSettings(
+                model_main="main",
+                model_fast="fast",
+                profile=PROFILES[profile],
+                limits=limits or ContextLimits(window=131_072),
+                max_steps=max_steps,
+                planner_seconds=planner_seconds,
+            ),
             self.catalogue,
             clock,
             new_id,
             crash_points,
-            metrics=self.metrics,
-            max_steps=max_steps,
+            self.metrics,
+            more_hooks=hooks,
         )
         self.worker = TurnWorker(
             TurnTools(
@@ -218,9 +282,18 @@ class ScriptedAgent:
         )
 
 
+def said(memory: MemoryInProcess) -> list[LogEntry]:
+    """The log's messages without the planner's, which stands in every turn."""
+    return [entry for entry in memory.log if entry.kind is EntryKind.MESSAGE and not is_plan(entry)]
+
+
 def messages(memory: MemoryInProcess) -> list[dict[str, Any]]:
-    return [json.loads(entry.payload) for entry in memory.log]
+    return [json.loads(entry.payload) for entry in said(memory)]
 
 
 def roles(memory: MemoryInProcess) -> list[str]:
     return [message["role"] for message in messages(memory)]
+
+
+def main_calls(memory: MemoryInProcess) -> list[ModelCall]:
+    return [call for call in memory.model_calls if call.kind is ModelCallKind.MAIN]

@@ -11,23 +11,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.agent.example_facts import a_fact
 
+from agent.app import current_release
 from agent.context.entries import EntryFactory
 from agent.context.fences import external_content, neutralise
 from agent.context.language import language_of
 from agent.context.memory_block import render_memory_block, select_tier_one_facts
-from agent.context.release import Releases, build_release
-from agent.context.rendering import first_differing_layer, layer_hashes, layered_texts, render_request
+from agent.context.probe import Difference, SentRequest, first_difference
+from agent.context.release import Release, Releases, build_release
+from agent.context.rendering import Rendering, render_request
 from agent.context.user_block import render_user_block
+from agent.skills.catalogue import builtin_skills
 from agent.tools.registry import build_tools
 from common.ids import new_id
 from common.memory_api.facts import TIER_ONE_CAP
 from common.memory_api.sessions import LogEntry, NewLogEntry
-from common.memory_api.turns import Behaviour
+from common.memory_api.turns import Behaviour, PrefixBreak
 from common.memory_api.user_data import BehaviourKind
 from model_client.profiles import PROFILES
 
 MAKE = EntryFactory(new_id, PROFILES["generic"])
 RELEASE = build_release([], "")
+
+
+def current() -> Release:
+    skills = builtin_skills()
+    return current_release(build_tools(None, skills), skills)  # type: ignore[arg-type]
 
 
 def log_of(*entries: NewLogEntry) -> list[LogEntry]:
@@ -100,23 +108,36 @@ def test_other_words_stay_as_they_are(text: str) -> None:
 
 def test_a_request_is_the_release_and_the_payloads_as_they_are() -> None:
     log = log_of(MAKE.user_message("你好"), MAKE.notice("快点"))
-    request = render_request(log, RELEASE, "m")
+    request = render_request(Rendering.of(RELEASE, log), "m")
     assert request.messages == (RELEASE.system, log[0].payload, log[1].payload)
     assert json.loads(request.body())["messages"][1] == {"role": "user", "content": "你好"}
 
 
-def test_the_first_differing_layer() -> None:
-    one = MAKE.user_message("你好")
-    two = MAKE.memory_block("记忆", [])
-    texts = layered_texts(log_of(one), RELEASE)
-    assert first_differing_layer(None, texts) is None
-    assert first_differing_layer(texts, layered_texts(log_of(one, two), RELEASE)) is None
-    changed = layered_texts(log_of(MAKE.user_message("改了")), RELEASE)
-    assert first_differing_layer(texts, changed) == "L4"
-    assert first_differing_layer(layered_texts(log_of(one, two), RELEASE), texts) == "L5"
-    assert first_differing_layer(texts, layered_texts(log_of(one), build_release([], "skills"))) == "L0"
-    assert layer_hashes(texts)["L4"] != layer_hashes(changed)["L4"]
-    assert layer_hashes(texts)["L0"] == layer_hashes(changed)["L0"]
+def sent(log: list[LogEntry], release: Release = RELEASE) -> SentRequest:
+    rendering = Rendering.of(release, log)
+    return SentRequest(rendering, rendering.layer_hashes, None)
+
+
+def test_the_first_difference() -> None:
+    one, two = MAKE.user_message("你好"), MAKE.memory_block("记忆", [])
+    short, long = Rendering.of(RELEASE, log_of(one)), Rendering.of(RELEASE, log_of(one, two))
+    assert first_difference(None, short) is None
+    assert first_difference(sent(log_of(one)), long) is None
+    changed = Rendering.of(RELEASE, log_of(MAKE.user_message("你们好")))
+    shared = len(RELEASE.tools) + len(RELEASE.system) + len('{"role":"user","content":"你')
+    assert first_difference(sent(log_of(one)), changed) == Difference("L4", shared, None)
+    ends = len(RELEASE.tools) + len(RELEASE.system) + len(one.payload)
+    assert first_difference(sent(log_of(one, two)), short) == Difference("L5", ends, None)
+    assert short.layer_hashes["L4"] != changed.layer_hashes["L4"]
+    assert short.layer_hashes["L0"] == changed.layer_hashes["L0"]
+
+
+def test_a_request_of_another_release_differs_in_the_layer_that_changed() -> None:
+    log = log_of(MAKE.user_message("你好"))
+    with_skills = Rendering.of(build_release([], "skills"), log)
+    assert first_difference(sent(log), with_skills) == Difference("L1", None, PrefixBreak.RELEASE)
+    with_tools = Rendering.of(build_release([{"function": {"name": "a"}}], ""), log)
+    assert first_difference(sent(log), with_tools) == Difference("L0", None, PrefixBreak.RELEASE)
 
 
 def test_a_release_is_named_by_its_content_and_known_by_its_id() -> None:
@@ -131,28 +152,47 @@ def test_a_release_is_named_by_its_content_and_known_by_its_id() -> None:
     assert releases.of_session("of another deployment") == release
 
 
-PRINT_RELEASE = (
-    "from agent.context.release import build_release; from agent.tools.registry import build_tools;"
-    "print(build_release(build_tools(None).schemas()).release_id)"
-)
+PRINT_RELEASE = """
+from agent.app import current_release
+from agent.planner.planner import Planner
+from agent.skills.catalogue import builtin_skills
+from agent.strategies.strategies import builtin_strategies
+from agent.tools.registry import build_tools
+
+skills = builtin_skills()
+release = current_release(build_tools(None, skills), skills)
+planner = Planner(None, "m", None, time_limit=1.0)
+strategies = [strategy.body for strategy in builtin_strategies().matching("送礼，便宜点，对比，过敏")]
+print(hash(release.system), hash(str(strategies)), sep="\\n")
+print(release.release_id, release, planner._instructions, planner._options, strategies)
+"""
 
 
-def test_the_release_is_the_same_in_every_process() -> None:
-    def id_with_seed(seed: str) -> str:
-        environment = {**os.environ, "PYTHONHASHSEED": seed, "LC_ALL": "C", "TZ": "Asia/Tokyo"}
+def test_what_all_share_is_the_same_in_every_process() -> None:
+    """Whatever the seed of hashes, the locale and the time zone: L0, L1, the planner's instructions, strategies."""
+
+    def printed(seed: str, locale: str, zone: str) -> list[str]:
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "LC_ALL": locale, "TZ": zone, "PYTHONUTF8": "1"}
         ran = subprocess.run(
             [sys.executable, "-c", PRINT_RELEASE], env=environment, capture_output=True, text=True, check=True
         )
-        return ran.stdout.strip()
+        return ran.stdout.splitlines()
 
-    here = build_release(build_tools(None).schemas())  # type: ignore[arg-type]
-    assert {id_with_seed("1"), id_with_seed("2")} == {here.release_id}
+    one, other = printed("1", "C", "Asia/Tokyo"), printed("2", "C.UTF-8", "America/Lima")
+    assert one[:2] != other[:2], "the seeds were the same, so this shows nothing"
+    assert one[2:] == other[2:]
+    assert one[2].startswith(current().release_id)
 
 
-def test_the_shared_part_is_longer_than_the_shortest_prefix_a_provider_caches() -> None:
-    """1,024 tokens; text like ours has fewer than two characters to a token."""
-    release = build_release(build_tools(None).schemas())  # type: ignore[arg-type]
-    assert len(release.system) + len(release.tools) > 2 * 1_024
+def test_the_catalogue_is_the_end_of_the_system_message() -> None:
+    release = current()
+    assert release.system == release.system_prompt + release.skill_catalogue
+    content = json.loads(release.system)["content"]
+    lines = content[content.index("<available_skills>") :].splitlines()
+    assert content.endswith("\n</available_skills>\n")
+    assert lines[1:-1] == [f"- {skill.name}: {skill.description}" for skill in builtin_skills()]
+    assert lines[1:-1] == sorted(lines[1:-1])
+    assert len(lines) == 2 + 7
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from agent.catalogue.products import load_products
 from agent.catalogue.queries import Exclusion, SearchResult
 from agent.context.fences import external_content
+from agent.skills.catalogue import builtin_skills
 from agent.tools.item_search import read_items, read_query, render_items
 from agent.tools.registry import build_tools
 from model_client.arguments import read_arguments
@@ -62,7 +63,7 @@ def test_arguments_that_are_no_object_are_none(text: str) -> None:
 
 
 def test_every_schema_says_what_its_tool_reads() -> None:
-    for tool in build_tools(None):  # type: ignore[arg-type]
+    for tool in build_tools(None, builtin_skills()):  # type: ignore[arg-type]
         function = tool.schema["function"]
         assert function["name"] == tool.name
         assert set(function["parameters"]["required"]) <= set(function["parameters"]["properties"])

@@ -16,8 +16,10 @@ from tests.unit.agent.scripted_agent import (
     ScriptedAgent,
     ShelfCatalogue,
     calls,
+    main_calls,
     messages,
     roles,
+    said,
     says,
     summary,
 )
@@ -50,8 +52,8 @@ async def test_a_search_and_a_summary() -> None:
     assert cards[0].price == PRODUCTS["bag-002"].price
     assert cards[0].reason == "合适"
     assert memory.finished.behaviour == [Behaviour(kind=BehaviourKind.SEARCH, text="双肩包")]
-    assert [call.call_number for call in memory.model_calls] == [1, 2]
-    assert memory.model_calls[0].cached_tokens == 50
+    assert [(call.call_number, call.kind) for call in memory.model_calls] == [(1, "planner"), (2, "main"), (3, "main")]
+    assert memory.model_calls[1].cached_tokens == 50
     assert agent.published.events[0].turn_id == memory.turn_id
 
 
@@ -61,7 +63,7 @@ async def test_a_plain_answer() -> None:
     assert memory.finished is not None
     assert memory.finished.reply == "你好，想买点什么？"
     assert memory.finished.items == []
-    assert len(memory.model_calls) == 1
+    assert len(main_calls(memory)) == 1
 
 
 async def test_every_request_extends_the_one_before_also_over_turns() -> None:
@@ -86,9 +88,10 @@ async def test_the_memory_block_goes_in_before_the_first_call_of_every_turn() ->
     agent = ScriptedAgent(memory, says("好"))
     await agent.run()
     assert "- [constraint] nut_allergy: 对坚果过敏" in agent.model.requests[0].messages[-1]
-    assert memory.log[1].layer == "L5"
-    assert memory.log[1].bears_memory
-    assert memory.log[1].memory_fact_ids == [memory.facts[0].fact_id]
+    block = said(memory)[1]
+    assert block.layer == "L5"
+    assert block.bears_memory
+    assert block.memory_fact_ids == [memory.facts[0].fact_id]
     assert memory.finished is not None
     assert [(use.fact_id, use.how) for use in memory.finished.memory_uses] == [(memory.facts[0].fact_id, "injected")]
     memory.new_turn("还有呢")
@@ -99,7 +102,7 @@ async def test_the_memory_block_goes_in_before_the_first_call_of_every_turn() ->
     memory_of_new_user = MemoryInProcess()
     none = ScriptedAgent(memory_of_new_user, says("好"))
     await none.run()
-    assert len(none.model.requests[0].messages) == 2
+    assert len(none.model.requests[0].messages) == 3, "system, the user's words, the plan"
 
 
 @pytest.mark.parametrize(("profile", "role"), [("generic", "user"), ("openai", "system")])
@@ -128,7 +131,7 @@ async def test_entries_that_hold_memory_are_marked() -> None:
     memory.facts = [a_fact("shoe_size", "42")]
     await ScriptedAgent(memory, calls(SAVE), calls(("recall_memories", {"topic": "鞋"})), says("好")).run()
     marked = [
-        (message["role"], entry.bears_memory) for entry, message in zip(memory.log, messages(memory), strict=True)
+        (message["role"], entry.bears_memory) for entry, message in zip(said(memory), messages(memory), strict=True)
     ]
     assert marked == [
         ("user", False),
@@ -153,13 +156,14 @@ async def test_whatever_follows_memory_in_a_session_bears_memory(shows: str) -> 
         memory.behaviour = [Behaviour(kind=BehaviourKind.SEARCH, text="无坚果零食")]
     beginning = {"recall": [calls(("recall_memories", {"topic": ""}))], "save": [calls(SAVE)]}.get(shows, [])
     await ScriptedAgent(memory, *beginning, calls(SEARCH), summary()).run()
-    first = next(position for position, entry in enumerate(memory.log) if entry.bears_memory)
+    first = next(position for position, entry in enumerate(said(memory)) if entry.bears_memory)
     assert first == {"block": 1, "recall": 2, "save": 1, "behaviour": 0}[shows]
     memory.new_turn("还有呢")
     memory.facts, memory.behaviour = [], []
     await ScriptedAgent(memory, calls(SEARCH), says("好")).run()
-    assert all(entry.bears_memory for entry in memory.log[first:])
-    assert len(memory.log) > first + 5
+    begin = memory.log.index(said(memory)[first])
+    assert all(entry.bears_memory for entry in memory.log[begin:])
+    assert len(memory.log) > begin + 5
 
 
 async def test_a_session_that_has_seen_no_memory_bears_none() -> None:
@@ -243,7 +247,7 @@ async def test_what_the_provider_calls_things_is_stored_as_a_label() -> None:
     memory = MemoryInProcess()
     odd = replace(says("好"), finish_reason="st\x00op\ud83d" + "!" * 100)
     await ScriptedAgent(memory, odd).run()
-    assert memory.model_calls[0].finish_reason == "stop" + "!" * 60
+    assert main_calls(memory)[0].finish_reason == "stop" + "!" * 60
 
 
 async def test_the_models_words_for_a_tool_are_not_logged() -> None:
@@ -492,7 +496,7 @@ async def test_a_later_attempt_continues_where_the_first_one_died(point: CrashPo
     assert memory.finished is not None
     assert [card.item_id for card in memory.finished.items] == ["bag-001"]
     assert memory.saves == 1
-    assert [call.call_number for call in memory.model_calls] == [1, 2]
+    assert [call.call_number for call in main_calls(memory)] == [2, 3]
     assert len(successor.model.requests) == 2 - stored_steps
     ids = [message["tool_call_id"] for message in messages(memory) if message["role"] == "tool"]
     assert len(ids) == len(set(ids)) == 3
@@ -524,6 +528,7 @@ async def test_what_a_watcher_is_told() -> None:
     told = [event for event, _ in agent.progress.events]
     assert told == [
         ProgressEvent.TURN_STARTED,
+        ProgressEvent.PLAN,
         ProgressEvent.TEXT_DELTA,
         ProgressEvent.TOOL_STARTED,
         ProgressEvent.TOOL_FINISHED,

@@ -1,6 +1,6 @@
 """The composition root: everything the agent consists of is built here and passed on as arguments."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from uuid import UUID
@@ -12,13 +12,21 @@ from redis.backoff import NoBackoff
 from agent.catalogue.catalogue import Catalogue
 from agent.catalogue.embeddings import OpenAIEmbedder
 from agent.catalogue.opening import BuildOutcome, build_index, open_catalogue
+from agent.compaction.compactor import Compactor
+from agent.compaction.limits import ContextLimits
 from agent.context.entries import EntryFactory
-from agent.context.release import Releases, build_release
-from agent.loop.hooks import Hooks
+from agent.context.release import Release, Releases, build_release
+from agent.loop.corrections import call_corrections
+from agent.loop.hooks import Hook, Hooks
+from agent.loop.opening import Opening
+from agent.loop.preference_inject import preference_inject
 from agent.loop.step_limit import wrap_up_notice
-from agent.loop.turn_loop import ChatModel, TurnLoop
+from agent.loop.turn_loop import TurnLoop
+from agent.planner.planner import Planner
 from agent.settings import AgentSettings, CatalogueSettings
-from agent.tools.registry import build_tools
+from agent.skills.catalogue import Skills, builtin_skills
+from agent.strategies.strategies import builtin_strategies
+from agent.tools.registry import ToolRegistry, build_tools
 from agent.tools.runner import ToolRunner
 from agent.turns.worker import TurnTools, TurnWorker
 from common.clock import Clock, SystemClock
@@ -31,7 +39,7 @@ from common.streams.consumer_process import run_consumer
 from common.streams.names import AGENT_GROUP
 from common.streams.progress import ProgressWriter
 from common.telemetry.metrics import Metrics
-from model_client.measured import MeasuredModel
+from model_client.measured import MeasuredModel, StreamingModel
 from model_client.profiles import ProviderProfile
 from model_client.settings import open_model_client
 
@@ -50,26 +58,64 @@ class LoopParts:
     make: EntryFactory
 
 
+@dataclass(frozen=True)
+class LoopSettings:
+    """Names of the models, the differences of their provider, and the loop's limits (times in seconds)."""
+
+    model_main: str
+    model_fast: str
+    profile: ProviderProfile
+    limits: ContextLimits
+    max_steps: int
+    planner_seconds: float = 15.0
+    compaction_seconds: float = 60.0
+
+
 def build_loop(
-    model: ChatModel,
-    model_name: str,
-    profile: ProviderProfile,
+    model: StreamingModel,
+    settings: LoopSettings,
     catalogue: Catalogue,
     clock: Clock,
     ids: IdFactory,
     crash_points: CrashPoints,
-    *,
     metrics: Metrics,
-    max_steps: int,
+    *,
+    more_hooks: Sequence[Hook] = (),
 ) -> LoopParts:
-    """The loop and what it shares with the worker."""
-    tools = build_tools(catalogue)
-    make = EntryFactory(ids, profile)
-    runner = ToolRunner(tools, clock, lambda: crash_points.reach(CrashPoint.AGENT_TOOL_EFFECT_DONE), metrics)
-    hooks = Hooks([wrap_up_notice(max_steps)])
-    main_model = MeasuredModel(model, ModelCallKind.MAIN, clock, metrics)
-    loop = TurnLoop(main_model, model_name, runner, make, hooks, crash_points, max_steps=max_steps)
-    return LoopParts(loop, Releases(build_release(tools.schemas())), make)
+    """The loop and what it shares with the worker. `more_hooks` are added to those of this release."""
+
+    def measured(kind: ModelCallKind) -> MeasuredModel:
+        return MeasuredModel(model, kind, clock, metrics)
+
+    skills = builtin_skills()
+    tools = build_tools(catalogue, skills)
+    make = EntryFactory(ids, settings.profile)
+    hooks = Hooks([call_corrections, preference_inject, wrap_up_notice(settings.max_steps), *more_hooks])
+    planner = Planner(measured(ModelCallKind.PLANNER), settings.model_fast, clock, time_limit=settings.planner_seconds)
+    loop = TurnLoop(
+        measured(ModelCallKind.MAIN),
+        settings.model_main,
+        Opening(planner, [builtin_strategies()], hooks, make),
+        ToolRunner(tools, clock, lambda: crash_points.reach(CrashPoint.AGENT_TOOL_EFFECT_DONE), metrics),
+        make,
+        hooks,
+        Compactor(
+            measured(ModelCallKind.COMPACTION),
+            settings.model_main,
+            make,
+            settings.limits,
+            clock,
+            time_limit=settings.compaction_seconds,
+        ),
+        crash_points,
+        max_steps=settings.max_steps,
+    )
+    return LoopParts(loop, Releases(current_release(tools, skills)), make)
+
+
+def current_release(tools: ToolRegistry, skills: Skills) -> Release:
+    """L0 and L1 as this code has them."""
+    return build_release(tools.schemas(), skills.catalogue())
 
 
 @asynccontextmanager
@@ -87,17 +133,7 @@ async def open_agent(settings: AgentSettings, metrics: Metrics) -> AsyncIterator
         closing.push_async_callback(model.close)
         redis = _progress_redis(settings)
         closing.push_async_callback(redis.aclose)
-        parts = build_loop(
-            model,
-            settings.model_main,
-            settings.profile,
-            catalogue,
-            clock,
-            new_id,
-            crash_points,
-            metrics=metrics,
-            max_steps=settings.max_steps,
-        )
+        parts = build_loop(model, _loop_settings(settings), catalogue, clock, new_id, crash_points, metrics)
 
         def progress_of(turn_id: UUID, attempt: int) -> ProgressWriter:
             return ProgressWriter(redis, turn_id, attempt)
@@ -150,6 +186,20 @@ async def build_catalogue(settings: CatalogueSettings) -> BuildOutcome:
         return await build_index(embedder, directory=settings.catalogue_dir, qdrant_url=settings.qdrant_url)
     finally:
         await embedder.close()
+
+
+def _loop_settings(settings: AgentSettings) -> LoopSettings:
+    return LoopSettings(
+        model_main=settings.model_main,
+        model_fast=settings.model_fast,
+        profile=settings.profile,
+        limits=ContextLimits(
+            settings.profile.context_tokens, prune_at=settings.prune_at, compact_at=settings.compact_at
+        ),
+        max_steps=settings.max_steps,
+        planner_seconds=settings.planner_seconds,
+        compaction_seconds=settings.compaction_seconds,
+    )
 
 
 def _embedder(settings: CatalogueSettings) -> OpenAIEmbedder:

@@ -37,6 +37,14 @@ class AgentSettings(ModelSettings, CatalogueSettings):
     model_main: str
     model_fast: str
     """For side calls (the planner)."""
+    prune_at: float = Field(default=0.5, gt=0, le=1)
+    """Share of the window that tool results may take before the oldest are replaced by a placeholder."""
+    compact_at: float = Field(default=0.8, gt=0, le=0.95)
+    """Share of the window at which the conversation is summarised."""
+    planner_seconds: float = Field(default=15.0, gt=0)
+    """What a plan may take; the turn goes on without one that takes longer."""
+    compaction_seconds: float = Field(default=60.0, gt=0)
+    """What a summary may take."""
     workers: int = Field(default=8, ge=1, le=256)
     """Turns at work at a time."""
     max_steps: int = Field(default=12, ge=3)

@@ -87,6 +87,14 @@ class Behaviour(Message):
     text: str
 
 
+class PreviousCall(Message):
+    """The session's last main call, of this turn or one before: how long its request was, and what it shared."""
+
+    prompt_tokens: int | None
+    log_position: int | None
+    layer_hashes: dict[str, str] = Field(description="Of L0 and L1 only: the others are hashed with a key")
+
+
 class ClaimedTurn(Message):
     """Everything a turn needs, in one round trip. Facts are not in it: they are read after the planner."""
 
@@ -106,6 +114,7 @@ class ClaimedTurn(Message):
     favourites: list[str]
     settings: UserSettings
     model_calls: int = Field(description="Number of model calls stored for this turn so far")
+    previous_call: PreviousCall | None = None
 
 
 class RenewLease(LeasedRequest):
@@ -174,10 +183,13 @@ class ModelCall(Message):
 
 
 class AppendStep(LeasedRequest):
-    """Append entries under the lease. Repeating the same entries at the same head is the same append."""
+    """Append entries under the lease. Repeating the same entries at the same head is the same append.
+
+    A call of a model that brought nothing for the log is stored without entries: it was paid for.
+    """
 
     expected_head: int = Field(ge=0)
-    entries: list[NewLogEntry] = Field(min_length=1)
+    entries: list[NewLogEntry]
     model_call: ModelCall | None = None
     release: str | None = Field(default=None, description="Set once, with the session's first entry")
 

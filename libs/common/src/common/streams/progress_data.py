@@ -24,6 +24,22 @@ class TurnStarted(ProgressData):
     """An attempt begins; what was shown of a lower attempt is to be dropped."""
 
 
+class PlanMade(ProgressData):
+    """How the planner read this turn's words. A draft: the main model goes by the words themselves."""
+
+    intent: str
+    domain: str | None
+    sub_type: str | None
+    destination: str | None = Field(description="ISO 3166-1")
+    budget: float | None = Field(description="Upper limit")
+    currency: str | None = Field(description="ISO 4217")
+    must: list[str]
+    exclude: list[str]
+    penalty: list[str] = Field(description="Better not, but no reason to leave something out")
+    retract: list[str] = Field(description="Limits that the user takes back")
+    gift: bool
+
+
 class ToolStarted(ProgressData):
     call_id: str
     tool: str
@@ -74,6 +90,7 @@ class MemoryUpdated(ProgressData):
 
 PROGRESS_DATA: Mapping[ProgressEvent, type[Message]] = {
     ProgressEvent.TURN_STARTED: TurnStarted,
+    ProgressEvent.PLAN: PlanMade,
     ProgressEvent.TOOL_STARTED: ToolStarted,
     ProgressEvent.TOOL_FINISHED: ToolFinished,
     ProgressEvent.TEXT_DELTA: TextAdded,
@@ -86,5 +103,5 @@ PROGRESS_DATA: Mapping[ProgressEvent, type[Message]] = {
     ProgressEvent.MEMORY_UPDATED: MemoryUpdated,
 }
 
-NOT_WRITTEN_YET = frozenset({ProgressEvent.PLAN, ProgressEvent.ORDER_CARD})
+NOT_WRITTEN_YET = frozenset({ProgressEvent.ORDER_CARD})
 """Names that are taken, for events whose writers come later."""

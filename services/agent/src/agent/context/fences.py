@@ -2,7 +2,22 @@
 
 from common.fences import neutraliser
 
-_TAGS = ("turn_context", "user_message", "user_long_term_memory", "external_content", "system_notice")
+_TAGS = (
+    "turn_context",
+    "user_message",
+    "user_long_term_memory",
+    "external_content",
+    "system_notice",
+    "correction",
+    "turn_plan",
+    "strategies",
+    "skill_content",
+    "available_skills",
+    "session_summary",
+    "compaction_request",
+    "recent_conversation",
+    "repair_request",
+)
 
 neutralise = neutraliser(_TAGS)
 """The text with every fence mark in it made harmless."""
@@ -15,3 +30,11 @@ def one_line(text: str) -> str:
 
 def external_content(source: str, content: str) -> str:
     return f'<external_content source="{source}">\n{neutralise(content)}\n</external_content>'
+
+
+def inside(text: str, tag: str) -> str | None:
+    """What stands between the first mark that opens the tag and the last that closes it."""
+    start, end = text.find(f"<{tag}>"), text.rfind(f"</{tag}>")
+    if start < 0 or end < start:
+        return None
+    return text[start + len(tag) + 2 : end].strip("\n")

@@ -1,12 +1,15 @@
 """Reads the messages of the log back. Payloads were written by us; an erased or foreign one reads as empty."""
 
 import json
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from common.memory_api.sessions import LogEntry
+from common.memory_api.sessions import EntryKind, LogEntry
 from model_client.answers import ToolCall
+
+_CORRECTION = re.compile(r'\A<correction code="(?P<code>[a-z_]+)">')
 
 
 @dataclass(frozen=True)
@@ -16,6 +19,9 @@ class ToolResultMessage:
 
 
 def message_of(entry: LogEntry) -> dict[str, Any]:
+    """The entry's message; empty for an entry that replaces messages."""
+    if entry.kind is not EntryKind.MESSAGE:
+        return {}
     try:
         message = json.loads(entry.payload)
     except ValueError:
@@ -30,13 +36,19 @@ def tool_calls_of(message: dict[str, Any]) -> tuple[ToolCall, ...]:
     )
 
 
-def tool_results(entries: Sequence[LogEntry]) -> Iterator[tuple[LogEntry, ToolResultMessage]]:
+def tool_results(entries: Iterable[LogEntry]) -> Iterator[tuple[LogEntry, ToolResultMessage]]:
     for entry in entries:
         message = message_of(entry)
         if message.get("role") == "tool":
             yield entry, ToolResultMessage(message["tool_call_id"], message["content"])
 
 
-def call_ids(entries: Sequence[LogEntry]) -> frozenset[str]:
+def correction_code(message: dict[str, Any]) -> str | None:
+    """The code of a stored correction; None for any other message."""
+    found = _CORRECTION.match(str(message.get("content") or ""))
+    return found["code"] if found else None
+
+
+def call_ids(entries: Iterable[LogEntry]) -> frozenset[str]:
     """Every call id in the log; a new call must not take one of them."""
     return frozenset(call.call_id for entry in entries for call in tool_calls_of(message_of(entry)))

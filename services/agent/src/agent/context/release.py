@@ -14,21 +14,34 @@ _log = get_logger(__name__)
 
 @dataclass(frozen=True)
 class Release:
-    """`system` is the system message and `tools` the array of tools, both as exact JSON texts."""
+    """`tools` is the array of tools and `system` the system message, both as exact JSON texts.
+
+    The system message ends with the skill catalogue. It is one text in a request and two for the probe:
+    `system_prompt` (L0) and `skill_catalogue` (L1), which make `system` when they stand together.
+    """
 
     release_id: str
-    system: str
     tools: str
+    system: str
+    system_prompt: str
+    skill_catalogue: str
+
+    @property
+    def layers(self) -> tuple[tuple[str, str], ...]:
+        """The texts in the order of the layers."""
+        return ("L0", self.tools), ("L0", self.system_prompt), ("L1", self.skill_catalogue)
 
 
 def build_release(tool_schemas: Sequence[dict[str, Any]], skill_catalogue: str = "") -> Release:
     """`tool_schemas` in any order: they are sorted by name. The id names the content, so equal bytes are equal
-    releases on every machine. L1, the skill catalogue, stands at the end of the system message."""
+    releases on every machine."""
     ordered = sorted(tool_schemas, key=lambda schema: str(schema["function"]["name"]))
-    system = exact_json({"role": "system", "content": system_prompt() + skill_catalogue})
     tools = exact_json(ordered)
-    digest = hashlib.sha256(f"{system}\n{tools}".encode()).hexdigest()
-    return Release(digest[:16], system, tools)
+    # JSON escapes character by character, so the message is the same as if it had been written in one piece.
+    head = exact_json({"role": "system", "content": system_prompt()}).removesuffix('"}')
+    tail = exact_json({"content": skill_catalogue}).removeprefix('{"content":"')
+    digest = hashlib.sha256(f"{head}{tail}\n{tools}".encode()).hexdigest()
+    return Release(digest[:16], tools, head + tail, head, tail)
 
 
 def system_prompt() -> str:

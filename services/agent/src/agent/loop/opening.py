@@ -1,27 +1,62 @@
-"""The opening of a turn: the user's message (L4), the planner's place, and the memory block (L5)."""
+"""The opening of a turn: blocks for this turn (L2), the user's message (L4), the plan, the memory block (L5)."""
+
+from collections.abc import Sequence
 
 from agent.context.entries import EntryFactory
-from agent.context.memory_block import render_memory_block, select_tier_one_facts
+from agent.context.turn_blocks import TurnBlockSource
 from agent.context.user_block import render_user_block
+from agent.loop.call_records import side_call
+from agent.loop.hooks import HookPoint, Hooks, HookView
 from agent.loop.turn import Turn
-from agent.loop.turn_state import read_state
-from common.memory_api.sessions import Layer, NewLogEntry
+from agent.loop.turn_state import TurnState, read_state
+from agent.planner.plan import TurnPlan, render_plan
+from agent.planner.planner import Planner, Planning
+from common.memory_api.sessions import NewLogEntry
+from common.memory_api.turns import ModelCall, ModelCallKind
+from common.streams.progress import ProgressEvent
 
 
-async def open_turn(turn: Turn, make: EntryFactory) -> None:
-    """Store what the opening still lacks. What an earlier attempt stored stays as it was sent.
+class Opening:
+    def __init__(self, planner: Planner, blocks: Sequence[TurnBlockSource], hooks: Hooks, make: EntryFactory) -> None:
+        self._planner = planner
+        self._blocks = blocks
+        self._hooks = hooks
+        self._make = make
 
-    The planner will stand between the two blocks: facts are read after it, and the memory block goes in before
-    the first main call whatever the planner did.
-    """
-    state = read_state(turn.entries)
-    opening: list[NewLogEntry] = []
-    if not state.has_user_message:
-        opening.append(user_message(turn, make))
-    if not state.has_memory_block and state.steps == 0:
-        opening.extend(await _memory_block(turn, make))
-    if opening:
-        await turn.append(opening)
+    async def open(self, turn: Turn) -> None:
+        """Store what the opening still lacks, all at once. What an earlier attempt stored stays as it was sent.
+
+        The hooks after the planner run whatever it did: the memory block must not depend on it, and facts are read
+        after it.
+        """
+        state = read_state(turn.entries)
+        opening: list[NewLogEntry] = []
+        model_call: ModelCall | None = None
+        if not state.has_user_message:
+            opening += [*self._turn_blocks(turn), user_message(turn, self._make)]
+        if _lacks_plan(state):
+            planning = await self._planner.plan(turn.claimed.text, turn.earlier, give_up_at=turn.give_up_at)
+            model_call = await self._keep_cost(turn, planning)
+            if planning.plan is not None:
+                opening.append(self._make.plan(render_plan(planning.plan)))
+                turn.progress.emit(ProgressEvent.PLAN, _shown(planning.plan))
+        if state.steps == 0:
+            opening += await self._hooks.entries_at(HookPoint.POST_TOOL_CALL, HookView(turn, state, self._make))
+        if opening or model_call is not None:
+            await turn.append(opening, model_call)
+
+    def _turn_blocks(self, turn: Turn) -> list[NewLogEntry]:
+        blocks = (source.block(turn.claimed, turn.earlier) for source in self._blocks)
+        return [self._make.turn_block(block) for block in blocks if block is not None]
+
+    async def _keep_cost(self, turn: Turn, planning: Planning) -> ModelCall | None:
+        """The cost of the last answer is stored with the opening's entries, that of one before it at once."""
+        call: ModelCall | None = None
+        for answer in planning.answers:
+            if call is not None:
+                await turn.append([], call)
+            call = side_call(turn, ModelCallKind.PLANNER, self._planner.model_name, answer)
+        return call
 
 
 def user_message(turn: Turn, make: EntryFactory) -> NewLogEntry:
@@ -31,10 +66,11 @@ def user_message(turn: Turn, make: EntryFactory) -> NewLogEntry:
     return make.user_message(content, bears_memory=bool(claimed.behaviour))
 
 
-async def _memory_block(turn: Turn, make: EntryFactory) -> list[NewLogEntry]:
-    """The block, or nothing where there are no facts and no earlier block that must stop to count."""
-    facts = select_tier_one_facts(await turn.memory.read_facts())
-    shown_before = any(entry.layer is Layer.L5 for entry in turn.log)
-    if not facts and not shown_before:
-        return []
-    return [make.memory_block(render_memory_block(facts), [fact.fact_id for fact in facts])]
+def _lacks_plan(state: TurnState) -> bool:
+    """Nothing is planned anew once the model has begun to act, or has been shown the memory that follows the plan."""
+    return not state.has_plan and not state.has_memory_block and state.steps == 0
+
+
+def _shown(plan: TurnPlan) -> dict[str, object]:
+    """The data of the `plan` event."""
+    return plan.model_dump(mode="json", exclude={"missing"})

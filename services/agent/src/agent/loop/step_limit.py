@@ -19,7 +19,7 @@ class StepLimitReached(Exception):
 def wrap_up_notice(max_steps: int) -> Hook:
     """Tells the model once, two steps before the limit, to finish."""
 
-    def add(view: HookView) -> list[NewLogEntry]:
+    async def add(view: HookView) -> list[NewLogEntry]:
         if view.state.steps < max_steps - _STEPS_LEFT or _was_given(view):
             return []
         return [view.make.notice(_NOTICE)]
@@ -28,4 +28,5 @@ def wrap_up_notice(max_steps: int) -> Hook:
 
 
 def _was_given(view: HookView) -> bool:
-    return any(_NOTICE in str(message_of(entry).get("content", "")) for entry in current_drive(view.entries))
+    entries = current_drive(view.turn.entries)
+    return any(_NOTICE in str(message_of(entry).get("content", "")) for entry in entries)

@@ -5,24 +5,23 @@ killed one needs no other path: an answer that is stored is not asked for again,
 effects are keyed by call id.
 """
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
-from typing import Protocol
+from dataclasses import replace
 
+from agent.compaction.compactor import Compactor
 from agent.context.entries import EntryFactory
-from agent.context.rendering import (
-    LayeredTexts,
-    first_differing_layer,
-    layer_hashes,
-    layered_texts,
-    render_request,
-)
+from agent.context.probe import SentRequest
+from agent.context.rendering import Rendering
+from agent.loop.call_records import call_on_log
+from agent.loop.corrections import correction_for, text_of
 from agent.loop.hooks import HookPoint, Hooks, HookView
-from agent.loop.opening import open_turn
+from agent.loop.opening import Opening
 from agent.loop.speech import AnswerSpeech
 from agent.loop.step_limit import StepLimitReached
 from agent.loop.turn import Outcome, Turn
 from agent.loop.turn_state import TurnState, offered_items, read_state
+from agent.skills.loaded import loaded_skills
 from agent.tools import save_memory
 from agent.tools.runner import ToolRunner
 from agent.tools.shopping_summary import cards_of
@@ -30,18 +29,14 @@ from agent.tools.tool import ShoppingSummary, ToolContext, ToolResult
 from common.crash_points import CrashPoint, CrashPoints
 from common.logs import get_logger
 from common.memory_api.sessions import NewLogEntry
-from common.memory_api.turns import ModelCall, ModelCallKind
+from common.memory_api.turns import ModelCallKind
 from common.streams.progress import ProgressEvent
-from model_client.answers import ArgumentsDelta, ModelAnswer, ModelEvent, Restarted, TextDelta, ToolCall
-from model_client.errors import ModelStreamBroken
-from model_client.exact_json import label
+from model_client.answers import ArgumentsDelta, ModelAnswer, Restarted, TextDelta, ToolCall
+from model_client.errors import ContextOverflow, ModelMisbehaved, ModelStreamBroken
+from model_client.measured import StreamingModel
 from model_client.requests import ModelRequest
 
 _log = get_logger(__name__)
-
-
-class ChatModel(Protocol):
-    def stream(self, request: ModelRequest, *, give_up_at: float | None = None) -> AsyncGenerator[ModelEvent]: ...
 
 
 class TurnLoop:
@@ -49,20 +44,24 @@ class TurnLoop:
 
     def __init__(
         self,
-        model: ChatModel,
+        model: StreamingModel,
         model_name: str,
+        opening: Opening,
         tools: ToolRunner,
         make: EntryFactory,
         hooks: Hooks,
+        compactor: Compactor,
         crash_points: CrashPoints,
         *,
         max_steps: int,
     ) -> None:
         self._model = model
         self._model_name = model_name
+        self._opening = opening
         self._tools = tools
         self._make = make
         self._hooks = hooks
+        self._compactor = compactor
         self._crash_points = crash_points
         self._max_steps = max_steps
 
@@ -71,51 +70,61 @@ class TurnLoop:
 
         Raises ModelError, StepLimitReached, MemoryUnavailable, or ProblemError where the turn is no longer ours.
         """
-        await open_turn(turn, self._make)
-        previous: LayeredTexts | None = None
+        await self._opening.open(turn)
         while True:
             state = read_state(turn.entries)
             if state.open_calls:
-                outcome = await self._act(turn, state.open_calls)
+                outcome = await self._act(turn, state)
                 if outcome is not None:
-                    return outcome
+                    return await self._ended(turn, outcome)
             elif state.final_text is not None:
-                return Outcome(reply=state.final_text)
+                return await self._ended(turn, Outcome(reply=state.final_text))
             elif state.steps >= self._max_steps:
                 raise StepLimitReached
             else:
-                previous = await self._think(turn, state, previous)
+                await self._think(turn, state)
 
-    async def _think(self, turn: Turn, state: TurnState, previous: LayeredTexts | None) -> LayeredTexts:
+    async def _think(self, turn: Turn, state: TurnState) -> None:
         """One call of the model; its answer is stored before anything acts on it."""
-        added = self._hooks.entries_at(HookPoint.PRE_MODEL_CALL, HookView(turn.entries, state, self._make))
-        log = turn.with_pending(added)
-        texts = layered_texts(log, turn.release)
-        request = render_request(log, turn.release, self._model_name, turn.call_ids)
-        answer = await self._ask(turn, request)
+        await self._compactor.make_room(turn)
+        added = await self._added(HookPoint.PRE_MODEL_CALL, turn, state)
+        if added:
+            # Stored before it is sent: if this call fails, the next request must still extend this one.
+            await turn.append(added)
+        rendering = turn.rendering
+        try:
+            answer = await self._ask(turn, state, turn.request(self._model_name))
+        except ContextOverflow:
+            if not await self._compactor.make_room_after_overflow(turn):
+                raise
+            return
+        except ModelMisbehaved as error:
+            correction = correction_for(error, turn)
+            if correction is None:
+                raise
+            await turn.append([self._make.correction(correction, text_of(correction))])
+            return
         self._crash_points.reach(CrashPoint.AGENT_MODEL_ANSWERED)
-        saves = any(call.name == save_memory.NAME for call in answer.tool_calls)
-        call = ModelCall(
-            call_number=turn.model_calls + 1,
-            kind=ModelCallKind.MAIN,
-            attempt=turn.claimed.attempt,
-            model=label(self._model_name),
-            prompt_tokens=answer.usage.prompt_tokens,
-            cached_tokens=answer.usage.cached_tokens,
-            completion_tokens=answer.usage.completion_tokens,
-            time_to_first_token_ms=answer.time_to_first_token_ms,
-            duration_ms=answer.duration_ms,
-            finish_reason=label(answer.finish_reason),
-            layer_hashes=layer_hashes(texts),
-            first_differing_layer=first_differing_layer(previous, texts),
-        )
-        await turn.append([*added, self._make.answer(answer, bears_memory=saves)], call)
+        await self._keep(turn, answer, rendering)
         self._crash_points.reach(CrashPoint.AGENT_STEP_STORED)
-        _log.info("step.stored", call_number=call.call_number, calls=len(answer.tool_calls), ms=call.duration_ms)
-        return texts
 
-    async def _ask(self, turn: Turn, request: ModelRequest) -> ModelAnswer:
-        step = turn.model_calls + 1
+    async def _keep(self, turn: Turn, answer: ModelAnswer, rendering: Rendering) -> None:
+        call = call_on_log(turn, ModelCallKind.MAIN, self._model_name, answer, rendering)
+        saves = any(each.name == save_memory.NAME for each in answer.tool_calls)
+        entries = [self._make.answer(answer, bears_memory=saves)]
+        if not answer.tool_calls:
+            # Behind calls stand their results, so what hooks say to an answer with calls is added when these are.
+            state = read_state(turn.entries_with(entries))
+            corrections = await self._added(HookPoint.POST_MODEL_CALL, turn, state)
+            if corrections:
+                turn.progress.unsay(state.answers)
+            entries += corrections
+        await turn.append(entries, call)
+        turn.sent = SentRequest(rendering, rendering.layer_hashes, call.prompt_tokens)
+        _log.info("step.stored", call_number=call.call_number, calls=len(answer.tool_calls), ms=call.duration_ms)
+
+    async def _ask(self, turn: Turn, state: TurnState, request: ModelRequest) -> ModelAnswer:
+        step = state.answers + 1
         speech = AnswerSpeech(self._tools.is_effectful)
         async with aclosing(self._model.stream(request, give_up_at=turn.give_up_at)) as events:
             async for event in events:
@@ -134,22 +143,43 @@ class TurnLoop:
                         return event
         raise ModelStreamBroken("no answer")
 
-    async def _act(self, turn: Turn, calls: Sequence[ToolCall]) -> Outcome | None:
-        """Run the calls. Their results are stored, or go into the outcome where one of them ends the turn."""
+    async def _act(self, turn: Turn, state: TurnState) -> Outcome | None:
+        """Run the open calls. Their results are stored, or go into the outcome where one of them ends the turn."""
+        loaded = loaded_skills(turn.rendering.parts)
 
         def context_of(call: ToolCall) -> ToolContext:
-            return ToolContext(call.call_id, turn.language, turn.claimed.settings, turn.memory, turn.progress)
+            return ToolContext(
+                call.call_id, turn.language, turn.claimed.settings, turn.memory, turn.progress, loaded_skills=loaded
+            )
 
-        ran = await self._tools.run(calls, context_of)
+        before = [
+            *await self._added(HookPoint.POST_MODEL_CALL, turn, state),
+            *await self._added(HookPoint.PRE_TOOL_CALL, turn, state, calls=state.open_calls),
+        ]
+        ran = await self._tools.run(state.open_calls, context_of)
         entries = [self._result_entry(call, result) for call, result in ran]
         summary = next((result.summary for _, result in ran if result.summary is not None), None)
         if summary is not None:
-            return self._conclude(turn, summary, entries)
-        state = read_state(turn.entries)
-        added = self._hooks.entries_at(HookPoint.POST_TOOL_CALL, HookView(turn.entries, state, self._make))
-        await turn.append([*entries, *added])
+            return self._conclude(turn, summary, [*entries, *before])
+        after = await self._added(HookPoint.POST_TOOL_CALL, turn, state, results=ran)
+        await turn.append([*entries, *before, *after])
         self._crash_points.reach(CrashPoint.AGENT_RESULTS_STORED)
         return None
+
+    async def _added(
+        self,
+        point: HookPoint,
+        turn: Turn,
+        state: TurnState,
+        *,
+        calls: Sequence[ToolCall] = (),
+        results: Sequence[tuple[ToolCall, ToolResult]] = (),
+    ) -> list[NewLogEntry]:
+        return await self._hooks.entries_at(point, HookView(turn, state, self._make, calls, results))
+
+    async def _ended(self, turn: Turn, outcome: Outcome) -> Outcome:
+        added = await self._added(HookPoint.TURN_END, turn, read_state(turn.entries))
+        return replace(outcome, entries=[*outcome.entries, *added])
 
     def _result_entry(self, call: ToolCall, result: ToolResult) -> NewLogEntry:
         return self._make.tool_result(

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 from uuid import UUID
 
-from agent.context.messages import message_of, tool_calls_of, tool_results
+from agent.context.messages import correction_code, message_of, tool_calls_of, tool_results
+from agent.planner.plan import is_plan
 from agent.tools import item_search
 from agent.tools.item_search import read_items
 from common.memory_api.sessions import Layer, LogEntry, NewLogEntry
@@ -18,11 +20,13 @@ from model_client.exact_json import well_formed
 
 @dataclass(frozen=True)
 class TurnState:
-    """`steps` counts answers of the model since the turn was last driven. `open_calls` have no result yet;
-    `final_text` ends the turn."""
+    """`answers` counts those of the model in the whole turn, `steps` those since it was last driven. `open_calls` have
+    no result yet; `final_text` ends the turn. A plain answer that a correction follows is not final."""
 
     has_user_message: bool
+    has_plan: bool
     has_memory_block: bool
+    answers: int
     steps: int
     open_calls: tuple[ToolCall, ...]
     final_text: str | None
@@ -35,12 +39,15 @@ def read_state(entries: Sequence[LogEntry]) -> TurnState:
     answered = {result.call_id for _, result in tool_results(entries)}
     last: dict[str, Any] = answers[-1] if answers else {}
     calls = tool_calls_of(last)
+    is_final = bool(answers) and not calls and correction_code(current[-1]) is None
     return TurnState(
         has_user_message=any(entry.layer is Layer.L4 for entry in entries),
+        has_plan=any(is_plan(entry) for entry in entries),
         has_memory_block=any(entry.layer is Layer.L5 for entry in entries),
+        answers=sum(message_of(entry).get("role") == "assistant" for entry in entries),
         steps=len(answers),
         open_calls=tuple(call for call in calls if call.call_id not in answered),
-        final_text=well_formed(str(last.get("content") or "")) if answers and not calls else None,
+        final_text=well_formed(str(last.get("content") or "")) if is_final else None,
     )
 
 
@@ -48,12 +55,14 @@ def current_drive(entries: Sequence[LogEntry]) -> Sequence[LogEntry]:
     """The entries since the turn was last driven anew: those after the last answer that something follows.
 
     An answer without calls ends a turn. Where more entries of the same turn follow it, an operator has driven the
-    ended turn again, and that answer (mostly the fixed one of a failure) is not this drive's.
+    ended turn again, and that answer (mostly the fixed one of a failure) is not this drive's. A correction does not
+    end an answer's drive: it is part of it.
     """
+    messages = [message_of(entry) for entry in entries]
     begin = 0
-    for position, entry in enumerate(entries[:-1], start=1):
-        message = message_of(entry)
-        if message.get("role") == "assistant" and not tool_calls_of(message):
+    for position, (message, following) in enumerate(pairwise(messages), start=1):
+        plain = message.get("role") == "assistant" and not tool_calls_of(message)
+        if plain and correction_code(following) is None:
             begin = position
     return entries[begin:]
 

@@ -4,11 +4,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from agent.catalogue.catalogue import Catalogue
+from agent.skills.catalogue import Skills
 from agent.tools import item_search, recall_memories, save_memory
 from agent.tools.item_search import ItemSearch
 from agent.tools.recall_memories import RecallMemories
 from agent.tools.save_memory import SaveMemory
 from agent.tools.shopping_summary import ShoppingSummaryTool
+from agent.tools.skill import SkillTool
 from agent.tools.tool import Tool
 
 EXTERNAL_SOURCE_TOOLS = frozenset({item_search.NAME, recall_memories.NAME})
@@ -36,5 +38,6 @@ class ToolRegistry:
         return [self._tools[name].schema for name in self.names]
 
 
-def build_tools(catalogue: Catalogue) -> ToolRegistry:
-    return ToolRegistry([ItemSearch(catalogue), SaveMemory(), RecallMemories(), ShoppingSummaryTool()])
+def build_tools(catalogue: Catalogue, skills: Skills) -> ToolRegistry:
+    tools: list[Tool] = [ItemSearch(catalogue), SaveMemory(), RecallMemories(), ShoppingSummaryTool()]
+    return ToolRegistry([*tools, SkillTool(skills)] if skills.names else tools)

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from agent.context.fences import external_content
 from agent.tools import shopping_summary
 from agent.tools.registry import EXTERNAL_SOURCE_TOOLS, MEMORY_BEARING_TOOLS, ToolRegistry
-from agent.tools.tool import ToolContext, ToolFailed, ToolResult
+from agent.tools.tool import Fault, ToolContext, ToolFailed, ToolResult
 from common.clock import Clock
 from common.logs import get_logger
 from common.problems import ProblemError
@@ -102,9 +102,9 @@ class ToolRunner:
     async def _result(self, call: ToolCall, arguments: dict[str, Any] | None, context: ToolContext) -> ToolResult:
         tool = self._registry.get(call.name)
         if tool is None:
-            return error_result(call, f"there is no such tool; the tools are {', '.join(self._registry.names)}")
+            return error_result(call, "there is no such tool", Fault.UNKNOWN_TOOL)
         if arguments is None:
-            return error_result(call, _what_is_wrong_with(call.arguments))
+            return error_result(call, _what_is_wrong_with(call.arguments), Fault.INVALID_ARGUMENTS)
         try:
             async with asyncio.timeout(self._time_limit):
                 return _fenced(call, await tool.run(arguments, context))
@@ -122,9 +122,10 @@ class ToolRunner:
             return error_result(call, "the tool failed; go on without it")
 
 
-def error_result(call: ToolCall, message: str) -> ToolResult:
+def error_result(call: ToolCall, message: str, fault: Fault | None = None) -> ToolResult:
     bears_memory = call.name in MEMORY_BEARING_TOOLS
-    return ToolResult(exact_json({"error": message}), note="error", bears_memory=bears_memory, failed=True)
+    content = exact_json({"error": message})
+    return ToolResult(content, note="error", bears_memory=bears_memory, failed=True, fault=fault)
 
 
 def _fenced(call: ToolCall, result: ToolResult) -> ToolResult:

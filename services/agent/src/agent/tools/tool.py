@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -34,6 +35,15 @@ class ToolContext:
     settings: UserSettings
     memory: ToolMemory
     progress: Progress
+    loaded_skills: frozenset[str] = frozenset()
+    """Skills whose bodies the model has in front of it."""
+
+
+class Fault(StrEnum):
+    """A call that the model got wrong in form, so that no tool ran."""
+
+    UNKNOWN_TOOL = "unknown_tool"
+    INVALID_ARGUMENTS = "invalid_arguments"
 
 
 @dataclass(frozen=True)
@@ -54,6 +64,7 @@ class ToolResult:
     bears_memory: bool = False
     summary: ShoppingSummary | None = None
     failed: bool = False
+    fault: Fault | None = None
 
 
 class ToolFailed(Exception):

@@ -4,11 +4,20 @@ import json
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import bindparam, func, select
+from sqlalchemy import Text, bindparam, func, select
 
 from common.memory_api.base import Done
 from common.memory_api.dispatch import WorkKind
-from common.memory_api.turns import ClaimedTurn, ClaimTurn, Lease, ReleaseTurn, RenewLease, TurnStatus
+from common.memory_api.turns import (
+    ClaimedTurn,
+    ClaimTurn,
+    Lease,
+    ModelCallKind,
+    PreviousCall,
+    ReleaseTurn,
+    RenewLease,
+    TurnStatus,
+)
 from common.problems import ProblemCode, ProblemError
 from memory.database.connection import Row
 from memory.database.schema import model_calls, sessions
@@ -23,6 +32,31 @@ from memory.user_data.favourites import FAVOURITES_IN_ORDER
 from memory.user_data.settings import STORED_SETTINGS, open_settings
 from memory.users import own
 
+# What tells the next request of the session how long the last one was, and what it shared.
+_PREVIOUS_CALL = (
+    select(
+        func.jsonb_build_object(
+            "prompt_tokens",
+            model_calls.c.prompt_tokens,
+            "log_position",
+            model_calls.c.log_position,
+            "layer_hashes",
+            func.jsonb_strip_nulls(
+                func.jsonb_build_object("L0", model_calls.c.layer_hashes["L0"], "L1", model_calls.c.layer_hashes["L1"])
+            ),
+        ).cast(Text)
+    )
+    .where(
+        own(model_calls),
+        model_calls.c.session_id == bindparam("session_id"),
+        model_calls.c.kind == ModelCallKind.MAIN,
+        model_calls.c.log_position.is_not(None),
+    )
+    .order_by(model_calls.c.log_position.desc())
+    .limit(1)
+    .scalar_subquery()
+)
+
 # The session, and of the user's data what needs a single value each: one statement instead of four.
 _CONTEXT = Statement(
     select(
@@ -36,6 +70,7 @@ _CONTEXT = Statement(
         .where(own(model_calls), model_calls.c.turn_id == bindparam("turn_id"))
         .scalar_subquery()
         .label("stored_calls"),
+        _PREVIOUS_CALL.label("previous_call"),
     ).where(own(sessions), sessions.c.session_id == bindparam("session_id"))
 )
 
@@ -105,6 +140,7 @@ async def _claimed(tx: UserTransaction, turn: TurnRow, attempt: int, deadline_at
         favourites=session.favourites or [],
         settings=open_settings(tx, session.settings),
         model_calls=session.stored_calls,
+        previous_call=session.previous_call and PreviousCall.model_validate_json(session.previous_call),
     )
 
 

@@ -6,7 +6,7 @@ from sqlalchemy import select
 
 from common.answers import fixed_answer
 from common.memory_api.dispatch import WorkKind, WorkState
-from common.memory_api.sessions import Layer, NewLogEntry
+from common.memory_api.sessions import EntryKind, Layer, NewLogEntry
 from common.memory_api.turns import FailureCode, ItemCard, TurnStatus
 from memory.database.schema import turns
 from memory.database.transactions import UserTransaction
@@ -61,7 +61,7 @@ async def close_log(tx: UserTransaction, turn: TurnRow, head: int, answer: str) 
     log = await read_log(tx, turn.session_id, turn.turn_id)
     entries = [
         NewLogEntry(entry_id=tx.new_id(), layer=Layer.L3, payload=payload)
-        for payload in closing_payloads([entry.payload for entry in log], answer)
+        for payload in closing_payloads([entry.payload for entry in log if entry.kind is EntryKind.MESSAGE], answer)
     ]
     await append(
         tx, turn.session_id, turn.turn_id, max(turn.attempt, 1), head=head, expected_head=head, entries=entries

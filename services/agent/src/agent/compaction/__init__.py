@@ -1,0 +1,1 @@
+"""Compaction: two ways to make a long session shorter, each once and deep, because each ends the cached prefix."""

@@ -1,0 +1,145 @@
+"""The plan of a turn: what the planner fills in. A closed list of intents, so that rules can rest on them."""
+
+import json
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
+
+from agent.catalogue.domains import DOMAINS
+from agent.context.fences import inside, neutralise
+from common.memory_api.sessions import EntryKind, LogEntry
+from model_client.exact_json import exact_json, well_formed_json
+
+SCHEMA_NAME = "turn_plan"
+INTENTS_VERSION = 1
+"""Goes up when the list of intents changes; a stored plan carries the version it was made with."""
+
+_LIST_MAX = 12
+_MARK = f"<{SCHEMA_NAME}>"
+
+
+class Intent(StrEnum):
+    PRODUCT_SEARCH = "product_search"
+    PURCHASE_RESEARCH = "purchase_research"
+    BUNDLE = "bundle"
+    ORDER_CARE = "order_care"
+    MEMORY = "memory"
+    IMAGE_SEARCH = "image_search"
+    LANDED_PRICE = "landed_price"
+    DEVICE_FAULT = "device_fault"
+    ACCESSORY = "accessory"
+    USAGE_QUESTION = "usage_question"
+    CHAT = "chat"
+
+
+def _blank_is_none(value: object) -> object:
+    return None if isinstance(value, str) and not value.strip() else value
+
+
+def _known_domain(value: object) -> object:
+    """A domain that does not exist says nothing; it does not spoil the rest of the plan."""
+    return value if value in DOMAINS else None
+
+
+def _upper(value: object) -> object:
+    value = _blank_is_none(value)
+    return value.strip().upper() if isinstance(value, str) else value
+
+
+def _words(value: object) -> object:
+    """A list of short texts, without blanks and repetitions."""
+    if not isinstance(value, list):
+        return value
+    texts = [" ".join(item.split())[:60] if isinstance(item, str) else item for item in value]
+    return list(dict.fromkeys(text for text in texts if text != ""))[:_LIST_MAX]
+
+
+_Name = Annotated[str | None, BeforeValidator(_blank_is_none)]
+_Words = Annotated[list[str], BeforeValidator(_words)]
+
+
+class TurnPlan(BaseModel):
+    """Only what this turn says; earlier turns' words stay out (they are merged elsewhere)."""
+
+    model_config = ConfigDict(frozen=True)
+
+    intent: Intent
+    domain: Annotated[str | None, BeforeValidator(_known_domain)] = None
+    sub_type: _Name = None
+    destination: Annotated[Annotated[str, StringConstraints(pattern=r"^[A-Z]{2}$")] | None, BeforeValidator(_upper)] = (
+        None
+    )
+    budget: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    currency: Annotated[Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")] | None, BeforeValidator(_upper)] = None
+    must: _Words = Field(default_factory=list)
+    exclude: _Words = Field(default_factory=list)
+    penalty: _Words = Field(default_factory=list)
+    retract: _Words = Field(default_factory=list)
+    gift: bool = False
+    missing: _Words = Field(default_factory=list)
+
+
+def plan_schema() -> dict[str, Any]:
+    """The schema as a provider takes it: every field required, nothing else allowed, what is unknown is null."""
+    words = {"type": "array", "items": {"type": "string"}, "maxItems": _LIST_MAX}
+    text = {"type": ["string", "null"]}
+    properties: dict[str, Any] = {
+        "intent": {"type": "string", "enum": [intent.value for intent in Intent]},
+        "domain": {"type": ["string", "null"], "enum": [*sorted(DOMAINS), None]},
+        "sub_type": text,
+        "destination": text,
+        "budget": {"type": ["number", "null"]},
+        "currency": text,
+        "must": words,
+        "exclude": words,
+        "penalty": words,
+        "retract": words,
+        "gift": {"type": "boolean"},
+        "missing": words,
+    }
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def read_plan(text: str) -> TurnPlan:
+    """The plan in an answer, which may stand in a code fence or between words. Raises ValueError that says what is
+    wrong, without the words."""
+    start, end = text.find("{"), text.rfind("}")
+    if start < 0 or end < start:
+        raise ValueError("there is no JSON object")
+    try:
+        value = well_formed_json(json.loads(text[start : end + 1]))
+    except (ValueError, RecursionError):
+        raise ValueError("the JSON is not valid") from None
+    try:
+        return TurnPlan.model_validate(value)
+    except ValidationError as error:
+        found = error.errors(include_input=False, include_url=False, include_context=False)[:5]
+        places = (f"{'.'.join(str(part) for part in item['loc']) or 'plan'}: {item['msg']}" for item in found)
+        raise ValueError("; ".join(places)) from None
+
+
+def render_plan(plan: TurnPlan) -> str:
+    """The plan as the main model reads it."""
+    fields = {"version": INTENTS_VERSION, **plan.model_dump(mode="json")}
+    return f"{_MARK}\n{neutralise(exact_json(fields))}\n</{SCHEMA_NAME}>"
+
+
+def is_plan(entry: LogEntry) -> bool:
+    return entry.kind is EntryKind.MESSAGE and f'"content":"{_MARK}\\n' in entry.payload[:80]
+
+
+def stored_plan(entries: list[LogEntry]) -> TurnPlan | None:
+    """The plan among a turn's entries, as it was stored."""
+    for entry in entries:
+        if is_plan(entry):
+            try:
+                return read_plan(inside(json.loads(entry.payload)["content"], SCHEMA_NAME) or "")
+            except ValueError:
+                return None
+    return None
