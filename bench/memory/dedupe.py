@@ -20,6 +20,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from uuid import uuid4
 
 from bench.memory.aims import Aim
 from bench.memory.shared_data import json_lines
-from bench.memory.system import memory_under_test
+from bench.memory.system import memory_under_test, side_by_side
 from tests.support.memory_service import MemoryService
 
 from common.memory_api.base import Owner
@@ -73,13 +74,12 @@ class After:
 async def measure() -> dict[str, Any]:
     changes, contradictions = list(halumem_changes()), list(contradiction_rows())
     async with memory_under_test() as system:
-        same = [await _after(system.memory, change, change.same_key) for change in changes]
-        other = [await _after(system.memory, change, change.other_key) for change in changes]
-        written = [
-            (row, await _after(system.memory, row, key))
-            for row in contradictions
-            for key in (row.same_key, row.other_key)
-        ]
+        after = partial(_after, system.memory)
+        same = await side_by_side(after, [(change, change.same_key) for change in changes])
+        other = await side_by_side(after, [(change, change.other_key) for change in changes])
+        cases = [(row, key) for row in contradictions for key in (row.same_key, row.other_key)]
+        ended = await side_by_side(after, cases)
+    written = [(row, end) for (row, _), end in zip(cases, ended, strict=True)]
     lost = [row for row, after in written if not after.new or (row.both_hold and not after.old)]
     left = [row for row, after in written if after.old and not row.both_hold]
     _print(written, lost, left)
@@ -120,7 +120,9 @@ def contradiction_rows() -> Iterable[Change]:
         yield Change(**json.loads(line))
 
 
-async def _after(memory: MemoryService, change: Change, new_key: str) -> After:
+async def _after(memory: MemoryService, case: tuple[Change, str]) -> After:
+    """What is in force after the old state under its own key, and the new one under the case's."""
+    change, new_key = case
     owner = Owner(tenant_id="bench", user_id=f"dedupe-{uuid4().hex}")
     for key, value in ((change.same_key, change.old), (new_key, change.new)):
         turn = await memory.complete(owner, _told(value))

@@ -18,12 +18,13 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from bench.memory.aims import Aim
-from bench.memory.system import MemoryUnderTest, memory_under_test
+from bench.memory.system import MemoryUnderTest, memory_under_test, side_by_side
 from tests.support.memory_service import ATurn
 
 from common.clock import SystemClock
@@ -105,7 +106,7 @@ AIMS: dict[str, Aim] = {
 
 async def measure() -> dict[str, Any]:
     async with memory_under_test() as system:
-        results = [await _result(system, row) for row in read_rows()]
+        results = await side_by_side(partial(_result, system), read_rows())
     _print(results)
     return {"evidence": {**_shares(results), "held_back": _shares([each for each in results if each.row.held_back])}}
 

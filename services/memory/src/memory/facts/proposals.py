@@ -4,8 +4,6 @@ In order: the gate, the key, the evidence in the user's words, the user's own la
 The caller holds the user's lock.
 """
 
-from dataclasses import replace
-
 from common.memory_api.facts import FactAction, FactOutcome, FactSource, ProposedFact
 from memory.database.transactions import UserTransaction
 from memory.facts.candidates import Basis, drop_candidates, inferred_before, take_candidate
@@ -31,7 +29,12 @@ def through_door(tx: UserTransaction, proposed: ProposedFact) -> ValidFact | Fac
     key = subject_key(fact.key, fact.value)
     if key is None:
         return FactOutcome(key=fact.key, action=FactAction.REFUSED, rule=KEY_NAMES_VALUE)
-    return replace(fact, key=key)
+    return fact if key == fact.key else _under(tx, fact, key)
+
+
+def _under(tx: UserTransaction, fact: ValidFact, key: str) -> ValidFact | FactOutcome:
+    """The fact under another key, which passes the gate like any other."""
+    return through_gate(tx, ProposedFact(key=key, value=fact.value, category=fact.category))
 
 
 async def take_proposal(tx: UserTransaction, fact: ValidFact, writer: Writer, words: UserWords) -> FactOutcome:
@@ -78,14 +81,18 @@ async def _keep(tx: UserTransaction, fact: ValidFact, writer: Writer, related: _
     stands = await find_row(tx, fact.key) is not None
     if related.same is not None and not stands and writer.source is FactSource.CURATOR:
         return await _support(tx, fact, writer, related.same)
-    keys = [row.fact_key for row in related.contradicted]
     # What it contradicts under another key is an older state of the same thing: it is overwritten where it stands.
+    keys = [row.fact_key for row in related.contradicted]
     written = [
-        await write_fact(tx, replace(fact, key=key), writer)
+        await _write(tx, fact if key == fact.key else _under(tx, fact, key), writer)
         for key in ([fact.key, *keys] if stands else keys or [fact.key])
     ]
     await drop_candidates(tx, None, [fact.value])
     return written[0]
+
+
+async def _write(tx: UserTransaction, checked: ValidFact | FactOutcome, writer: Writer) -> FactOutcome:
+    return checked if isinstance(checked, FactOutcome) else await write_fact(tx, checked, writer)
 
 
 async def _support(tx: UserTransaction, fact: ValidFact, writer: Writer, twin: MemoryFactRow) -> FactOutcome:
