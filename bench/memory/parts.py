@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bench.memory import gate, helps, size
+from bench.memory import dedupe, evidence, gate, helps, size
 from bench.memory.aims import Aim
 
 
@@ -18,6 +18,8 @@ class Part:
 
 
 PARTS: dict[str, Part] = {
+    "dedupe": Part("whether a changed preference ends in its new state", dedupe.measure, dedupe.AIMS),
+    "evidence": Part("what is kept where the model proposes whatever it sees", evidence.measure, evidence.AIMS),
     "gate": Part("what validate_fact refuses and lets through, and what it costs", gate.measure, gate.AIMS),
     "helps": Part("answers that respect what was said in an earlier session", helps.measure, helps.AIMS),
     "size": Part("reading and ingesting with a million facts", size.measure, size.AIMS),

@@ -20,7 +20,10 @@ from memory.encryption.key_store import PostgresKeyStore, read_master_key
 TENANT = "bench"
 FACTS_OF_A_USER = 50
 
-_SUBJECTS = ("衣服", "鞋子", "零食", "咖啡", "家具", "灯具", "书包", "玩具", "毛巾", "厨具")
+_SUBJECTS = (
+    *(("clothes", "衣服"), ("shoes", "鞋子"), ("snacks", "零食"), ("coffee", "咖啡"), ("furniture", "家具")),
+    *(("lamps", "灯具"), ("bags", "书包"), ("toys", "玩具"), ("towels", "毛巾"), ("kitchen", "厨具")),
+)
 _ASPECTS = (
     ("material", "不要塑料的", "constraint"),
     ("colour", "喜欢蓝色和灰色", "preference"),
@@ -87,12 +90,12 @@ async def _copy(connection: Any, users: Sequence[tuple[Owner, UserCipher]]) -> N
 
 
 def _facts_of(owner: Owner, cipher: UserCipher, now: datetime) -> Iterator[tuple[Any, ...]]:
-    for seq, (subject, (aspect, words, category)) in enumerate(product(range(len(_SUBJECTS)), _ASPECTS), start=1):
+    for seq, ((subject, name), (aspect, words, category)) in enumerate(product(_SUBJECTS, _ASPECTS), start=1):
         fact_id = new_id()
-        value = cipher.encrypt(f"{_SUBJECTS[subject]}{words}", Place("memory_facts.value", fact_id))
+        value = cipher.encrypt(f"{name}{words}", Place("memory_facts.value", fact_id))
         order = (seq, 0, 0)
         where_from = (new_id(), new_id())
-        yield (*_key(owner), fact_id, f"{aspect}_{subject}", value, category, "curator", *order, *where_from, now, now)
+        yield (*_key(owner), fact_id, f"{subject}_{aspect}", value, category, "curator", *order, *where_from, now, now)
 
 
 def _key(owner: Owner) -> tuple[str, str]:

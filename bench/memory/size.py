@@ -37,10 +37,10 @@ _READS = 600
 _INGESTS = 200
 _WARM_UP = 50
 
-_WORDS = "咖啡杯要带盖子的，衣服喜欢绿色和白色"
+_WORDS = "我的咖啡杯都要带盖子的，衣服我喜欢绿色和白色"
 _PROPOSED = [
     ProposedFact(key="coffee_cup", value="咖啡杯要带盖子的", evidence="咖啡杯要带盖子的"),
-    ProposedFact(key="colour_0", value="衣服喜欢绿色和白色", evidence="衣服喜欢绿色和白色"),
+    ProposedFact(key="clothes_colour", value="衣服喜欢绿色和白色", evidence="衣服喜欢绿色和白色"),
 ]
 
 

@@ -33,6 +33,11 @@ async def put(memory: MemoryService, owner: Owner, key: str, value: str) -> None
     await memory.call(Service.GATEWAY, op.PUT_FACT, edit)
 
 
+async def candidates(memory: MemoryService, owner: Owner) -> list[str]:
+    waiting = await memory.call(Service.GATEWAY, op.LIST_CANDIDATES, OwnedRequest(owner=owner))
+    return [candidate.value for candidate in waiting.candidates]
+
+
 async def test_a_turn_supports_a_fact_once_and_another_turn_again(memory: MemoryService, owner: Owner) -> None:
     assert [each.action for each in await memory.curate(await memory.complete(owner), NUTS, NUTS)] == [
         FactAction.ADDED,
@@ -54,12 +59,14 @@ async def test_a_repeated_ingest_has_one_effect_and_the_same_answer(memory: Memo
 
 async def test_at_most_three_facts_of_a_turn_are_taken(memory: MemoryService, owner: Owner) -> None:
     many = [
-        ProposedFact(key=f"k{n}", value=value)
-        for n, value in enumerate(["甲乙丙丁", "子丑寅卯", "东南西北", "春夏秋冬"])
+        ProposedFact(key=f"{name}_preference", value=f"喜欢{value}")
+        for name, value in zip(
+            ("music", "sport", "drink", "style"), ("爵士乐", "游泳", "乌龙茶", "北欧风"), strict=True
+        )
     ]
-    turn = await memory.complete(owner, "我是甲乙丙丁，子丑寅卯，东南西北，春夏秋冬")
+    turn = await memory.complete(owner, "我喜欢爵士乐，喜欢游泳，喜欢乌龙茶，喜欢北欧风")
     assert len(await memory.curate(turn, *many)) == 3
-    assert set(await memory.facts(owner)) == {"k0", "k1", "k2"}
+    assert set(await memory.facts(owner)) == {"music_preference", "sport_preference", "drink_preference"}
 
 
 async def test_the_same_value_under_another_key_is_evidence_and_not_a_second_fact(
@@ -216,8 +223,9 @@ async def test_save_memory_needs_the_users_words_too(memory: MemoryService, owne
     await memory.call(Service.GATEWAY, op.DELETE_FACT, deleted)
     later = await memory.accept(owner, "推荐一把雨伞", first.session_id)
     await memory.claim(later)
-    assert (await memory.save(later, "nut_allergy", "对坚果过敏")).action is FactAction.CANDIDATE
+    assert (await memory.save(later, "nut_allergy", "对坚果过敏")).action is FactAction.DELETED_BY_USER
     assert await memory.facts(owner) == {}
+    assert await candidates(memory, owner) == [], "nor is the user asked about it again"
 
 
 async def test_refusing_a_guess_leaves_the_fact_of_its_key_alone(memory: MemoryService, owner: Owner) -> None:

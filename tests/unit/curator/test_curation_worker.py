@@ -37,6 +37,9 @@ GOOD = json.dumps(
     {"facts": [{"key": "nut_allergy", "value": "对坚果过敏", "category": "constraint", "evidence": "坚果"}]}
 )
 
+CUT_OFF = "cut off: "
+"""Begins an answer that reached its length limit."""
+
 
 class Memory:
     """Claim, ingest and fail of one curation."""
@@ -77,24 +80,32 @@ class Memory:
 
 
 class Model:
+    """Takes one step for each request: answers, raises or waits. The last step is repeated."""
+
     def __init__(
-        self, step: str | Exception | Callable[[], Any], finish_reason: str = "stop", restarts: Sequence[Restarted] = ()
+        self,
+        *steps: str | Exception | Callable[[], Any],
+        finish_reason: str = "stop",
+        restarts: Sequence[Restarted] = (),
     ) -> None:
-        self._step = step
+        self._steps = steps
         self._restarts = restarts
         self._finish_reason = finish_reason
         self.requests: list[ModelRequest] = []
 
     async def stream(self, request: ModelRequest, *, give_up_at: float | None = None) -> AsyncGenerator[ModelEvent]:
+        step = self._steps[min(len(self.requests), len(self._steps) - 1)]
         self.requests.append(request)
         for restarted in self._restarts:
             yield restarted
-        if isinstance(self._step, Exception):
-            raise self._step
-        if not isinstance(self._step, str):
-            await self._step()
+        if isinstance(step, Exception):
+            raise step
+        if not isinstance(step, str):
+            await step()
             return
-        yield ModelAnswer("{}", self._step, (), self._finish_reason, ModelUsage(7, None, 3), 1, 2)
+        cut_off = step.startswith(CUT_OFF)
+        text = step.removeprefix(CUT_OFF)
+        yield ModelAnswer("{}", text, (), self._finish_reason, ModelUsage(7, None, 3), 1, 2, truncated=cut_off)
 
 
 class Progress:
@@ -169,12 +180,36 @@ async def test_a_failure_is_recorded(error: ModelError | RuntimeError, code: str
     assert progress.events == []
 
 
-@pytest.mark.parametrize("answer", ["没有", GOOD[:-3]])
-async def test_an_unreadable_answer_is_a_failure_and_not_no_facts(answer: str) -> None:
-    memory = Memory()
-    await worker_of(memory, Model(answer)).handle(completed())
+@pytest.mark.parametrize("answer", ["没有", GOOD[:-3], CUT_OFF + GOOD, CUT_OFF + '{"facts":[]}'])
+async def test_what_cannot_be_used_twice_is_a_failure_and_not_no_facts(answer: str) -> None:
+    memory, model = Memory(), Model(answer)
+    await worker_of(memory, model).handle(completed())
     assert memory.ingested == []
-    assert memory.failed[0].error_code == "model-misbehaved"
+    [failed] = memory.failed
+    assert (failed.error_code, failed.spend_attempt) == ("model-misbehaved", True)
+    assert len(model.requests) == len(failed.model_calls) == 2, "asked twice, and both were paid for"
+
+
+async def test_an_answer_that_was_cut_off_gets_more_room_once() -> None:
+    memory, model = Memory(), Model(CUT_OFF + GOOD[:20], GOOD)
+    await worker_of(memory, model).handle(completed())
+    first, second = (request.max_tokens or 0 for request in model.requests)
+    assert second > first
+    assert model.requests[0].messages == model.requests[1].messages
+    [ingested] = memory.ingested
+    assert [fact.key for fact in ingested.proposed] == ["nut_allergy"]
+    assert len(ingested.earlier_calls) == 1
+
+
+async def test_an_answer_that_cannot_be_read_is_told_so_once() -> None:
+    memory, model = Memory(), Model("对坚果过敏", GOOD)
+    await worker_of(memory, model).handle(completed())
+    first, second = (request.messages for request in model.requests)
+    assert second[: len(first)] == first, "the second request extends the first"
+    assert "对坚果过敏" in second[-2]
+    assert "<repair_request>" in second[-1]
+    assert [fact.key for fact in memory.ingested[0].proposed] == ["nut_allergy"]
+    assert memory.failed == []
 
 
 @pytest.mark.parametrize(

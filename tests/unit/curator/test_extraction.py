@@ -43,20 +43,38 @@ def a_fact(key: str, value: str) -> Fact:
         json.dumps([NUTS], ensure_ascii=False),
         json.dumps(NUTS, ensure_ascii=False),
         json.dumps({"facts": [{**NUTS, "confidence": 0.9}]}, ensure_ascii=False),
+        json.dumps({"facts": NUTS}, ensure_ascii=False),
+        json.dumps({"result": {"facts": [NUTS]}}, ensure_ascii=False),
+        f"用户说了坚果。</think>{GOOD}",
+        f"按 {{形状}} 输出：{GOOD}",
+        f"[1] 提到坚果\n{GOOD}".replace("[1]", "（1）"),
+        f"```json\n{GOOD}\n```\n以上是 JSON。\n```\n{{}}\n```",
+        json.dumps({"facts": [{**NUTS, "evidence": ["我对坚果过敏"]}]}, ensure_ascii=False),
     ],
 )
 def test_facts_are_read_in_every_wrapping(answer: str) -> None:
-    assert parse_facts(answer, "stop") == FACTS
+    assert parse_facts(answer) == FACTS
 
 
 def test_half_an_emoji_costs_a_character_and_not_the_facts() -> None:
-    [fact] = parse_facts('{"facts":[{"key":"pet","value":"养猫\\ud83d","category":"context"}]}', "stop")
+    [fact] = parse_facts('{"facts":[{"key":"pet","value":"养猫\\ud83d","category":"context"}]}')
     assert fact.value == "养猫\ufffd"
+
+
+def test_facts_one_after_another_are_a_list() -> None:
+    other = {**NUTS, "key": "milk_allergy"}
+    answer = "\n".join(json.dumps(fact, ensure_ascii=False) for fact in (NUTS, other))
+    assert [fact.key for fact in parse_facts(answer)] == ["nut_allergy", "milk_allergy"]
+
+
+def test_a_number_is_a_slip_for_its_text() -> None:
+    [fact] = parse_facts('{"facts":[{"key":"shoe_size","value":42,"category":"context"}]}')
+    assert fact.value == "42"
 
 
 @pytest.mark.parametrize("answer", ['{"facts":[]}', "[]", "```json\n[]\n```"])
 def test_no_facts_is_an_answer(answer: str) -> None:
-    assert parse_facts(answer, "stop") == []
+    assert parse_facts(answer) == []
 
 
 @pytest.mark.parametrize(
@@ -67,6 +85,10 @@ def test_no_facts_is_an_answer(answer: str) -> None:
         GOOD[:-5],
         f"<think>{GOOD}",
         '{"facts":{}}',
+        '{"facts":null}',
+        '{"facts":"none"}',
+        "{}",
+        '{"key":"a"}',
         '{"facts":["nut_allergy"]}',
         '{"facts":[{"key":"a"}]}',
         '{"facts":[{"key":1,"value":[]}]}',
@@ -75,22 +97,22 @@ def test_no_facts_is_an_answer(answer: str) -> None:
 )
 def test_what_cannot_be_read_is_never_no_facts(answer: str) -> None:
     with pytest.raises(UnreadableFacts):
-        parse_facts(answer, "stop")
+        parse_facts(answer)
 
 
 def test_an_answer_that_was_cut_off_is_not_read() -> None:
     with pytest.raises(UnreadableFacts):
-        parse_facts(GOOD, "length")
+        parse_facts(GOOD, truncated=True)
 
 
 def test_only_the_first_few_are_taken() -> None:
     many = {"facts": [{**NUTS, "key": f"key_{number}"} for number in range(9)]}
-    taken = parse_facts(json.dumps(many), "stop")
+    taken = parse_facts(json.dumps(many))
     assert [fact.key for fact in taken] == [f"key_{number}" for number in range(MAX_NEW_FACTS)]
 
 
 def test_a_fact_without_a_category_is_a_preference() -> None:
-    [fact] = parse_facts('{"facts":[{"key":"a","value":"b"}]}', "stop")
+    [fact] = parse_facts('{"facts":[{"key":"a","value":"b"}]}')
     assert fact.category == MemoryCategory.PREFERENCE
 
 

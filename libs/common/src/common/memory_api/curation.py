@@ -33,6 +33,7 @@ class Ingest(LeasedRequest):
     run: int = Field(ge=0)
     proposed: list[ProposedFact]
     model_call: ModelCall | None = None
+    earlier_calls: list[ModelCall] = Field(default=[], description="Calls before it whose answers could not be used")
 
 
 class Ingested(Message):
@@ -43,3 +44,4 @@ class FailCuration(LeasedRequest):
     run: int = Field(ge=0)
     error_code: str = Field(max_length=64)
     spend_attempt: bool = Field(default=True, description="False where a dependency was down")
+    model_calls: list[ModelCall] = Field(default=[], description="What the failed curation has cost")

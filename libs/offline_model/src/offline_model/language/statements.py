@@ -124,6 +124,11 @@ def statements_in(text: str, meant_to_last: bool = False) -> list[Statement]:
     return list(kept.values())
 
 
+def statements_of_clause(clause: Clause) -> list[Statement]:
+    """What the rules find in one clause, as its signs say that it is meant."""
+    return list(_statements_of(clause, clause.standing))
+
+
 def _statements_of(clause: Clause, lasting: bool) -> Iterator[Statement]:
     if not clause.names_other:
         yield from _default_ship_to(clause, lasting)

@@ -8,6 +8,7 @@ from offline_model.directives import Addressee, Directive, DirectiveName, read_d
 from offline_model.language.reading import readable
 from offline_model.language.statements import statements_in
 from offline_model.playing.blocks import KnownFact, inside, known_facts
+from offline_model.playing.careless import careless_facts, window_of
 from offline_model.playing.known_keys import key_for, worth_saying
 from offline_model.playing.play import Play
 
@@ -24,8 +25,18 @@ def play_curator(request: ChatRequest) -> Play:
         if directive.name is DirectiveName.TEXT:
             return Play(directive.argument)
     directed = [_directed(directive.argument) for directive in directives if directive.name is DirectiveName.SAVE]
-    facts = directed or curated_facts(_user_words(request), known_facts(_block(request, "known_facts")))
+    facts = directed or _proposed(request)
     return Play(json.dumps({"facts": facts}, ensure_ascii=False))
+
+
+def _proposed(request: ChatRequest) -> list[dict[str, str]]:
+    words, known = _user_words(request), known_facts(_block(request, "known_facts"))
+    window = window_of(request.model)
+    if window is None:
+        return curated_facts(words, known)
+    instructions = "\n".join(message.text for message in request.messages if message.role == "system")
+    everything = careless_facts(curated_facts(words, known), words, _block(request, "final_reply"), known, instructions)
+    return everything[(window - 1) * MAX_NEW_FACTS : window * MAX_NEW_FACTS]
 
 
 def curated_facts(user_words: str, known: tuple[KnownFact, ...]) -> list[dict[str, str]]:

@@ -36,18 +36,20 @@ class ClaimedCuration:
         request = ClaimCuration(owner=self._owner, turn_id=self._turn_id, lease_token=self._lease_token, run=self._run)
         return await self._memory.call(operations.CLAIM_CURATION, request)
 
-    async def ingest(self, proposed: Sequence[ProposedFact], model_call: ModelCall) -> list[FactOutcome]:
+    async def ingest(self, proposed: Sequence[ProposedFact], model_calls: Sequence[ModelCall]) -> list[FactOutcome]:
+        *earlier, last = model_calls
         request = Ingest(
             owner=self._owner,
             turn_id=self._turn_id,
             lease_token=self._lease_token,
             run=self._run,
             proposed=list(proposed),
-            model_call=model_call,
+            earlier_calls=earlier,
+            model_call=last,
         )
         return (await self._memory.call(operations.INGEST, request)).outcomes
 
-    async def fail(self, error_code: str, *, spend_attempt: bool) -> None:
+    async def fail(self, error_code: str, *, spend_attempt: bool, model_calls: Sequence[ModelCall] = ()) -> None:
         request = FailCuration(
             owner=self._owner,
             turn_id=self._turn_id,
@@ -55,5 +57,6 @@ class ClaimedCuration:
             run=self._run,
             error_code=error_code,
             spend_attempt=spend_attempt,
+            model_calls=list(model_calls),
         )
         await self._memory.call(operations.FAIL_CURATION, request, retry_for=2.0)

@@ -7,14 +7,13 @@ record, and the sweeper wakes what has not moved.
 | memory does not answer | nothing: the lease runs out, and the curation is woken again |
 | the model is down (no connection, 5xx, 429), or a shutdown | handed back; that spends no attempt |
 | the model takes the request and does not finish in time | handed back and has spent an attempt |
-| the model refuses or its answer cannot be read, or a bug | handed back and has spent an attempt |
+| the model refuses, or two of its answers cannot be read, or a bug | handed back and has spent an attempt |
 
 What one input makes a model do at every try must spend attempts: it would be tried, and paid for, without end.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 from uuid import UUID
@@ -36,24 +35,12 @@ from common.streams.consumer import AnyEvent
 from common.streams.progress import ProgressEvent
 from common.telemetry.traces import describe
 from curator.curation.claimed_curation import ClaimedCuration, MemoryCaller
-from curator.extraction.parsing import UnreadableFacts, parse_facts
-from curator.extraction.prompt import extraction_request
-from model_client.answers import ModelAnswer, ModelEvent, Restarted
-from model_client.errors import (
-    ContextOverflow,
-    ModelMisbehaved,
-    ModelRefused,
-    ModelStreamBroken,
-    ModelTimedOut,
-    ModelUnavailable,
-)
+from curator.extraction.extractor import ChatModel, Extraction, Extractor, UnusableAnswers
+from model_client.answers import ModelAnswer
+from model_client.errors import ContextOverflow, ModelMisbehaved, ModelRefused, ModelUnavailable
 from model_client.exact_json import label
-from model_client.requests import ModelRequest
 
 _log = get_logger(__name__)
-
-_LEASE_SHARE = 0.8
-"""Part of the lease in which the model must have answered; the rest is for the ingest."""
 
 _NO_LONGER_OURS = frozenset(
     {
@@ -65,10 +52,6 @@ _NO_LONGER_OURS = frozenset(
         ProblemCode.NOT_FOUND,
     }
 )
-
-
-class ChatModel(Protocol):
-    def stream(self, request: ModelRequest, *, give_up_at: float | None = None) -> AsyncGenerator[ModelEvent]: ...
 
 
 class ProgressSink(Protocol):
@@ -118,24 +101,19 @@ class CurationWorker:
         _log.info("curation.claimed", attempt=claimed.attempt)
         describe(attempt=claimed.attempt)
         self._tools.crash_points.reach(CrashPoint.CURATOR_CLAIMED)
-        answer = await self._ask_until_shutdown(curation, claimed)
-        if answer is None:
+        extraction = await self._extract_until_shutdown(curation, claimed)
+        if extraction is None:
             return
         self._tools.crash_points.reach(CrashPoint.CURATOR_MODEL_ANSWERED)
-        try:
-            proposed = parse_facts(answer.text, answer.finish_reason)
-        except UnreadableFacts as error:
-            _log.warning("curation.unreadable", reason=str(error))
-            await self._fail(curation, "model-misbehaved", spend_attempt=True)
-            return
-        outcomes = await curation.ingest(proposed, self._model_call(claimed, answer))
+        outcomes = await curation.ingest(extraction.proposed, self._model_calls(claimed, extraction.answers))
         self._tools.crash_points.reach(CrashPoint.CURATOR_INGESTED)
         _log.info("curation.ingested", actions=[outcome.action.value for outcome in outcomes])
         await self._tell(claimed.turn_id, outcomes)
 
-    async def _ask_until_shutdown(self, curation: ClaimedCuration, claimed: CurationInput) -> ModelAnswer | None:
-        """The model's answer, or None where the curation was handed back."""
-        asking = asyncio.create_task(self._ask(claimed), name="curator-model")
+    async def _extract_until_shutdown(self, curation: ClaimedCuration, claimed: CurationInput) -> Extraction | None:
+        """What the model proposes, or None where the curation was handed back."""
+        extractor = Extractor(self._tools.model, self._tools.model_name, self._tools.clock)
+        asking = asyncio.create_task(extractor.extract(claimed), name="curator-model")
         leaving = asyncio.create_task(self._handing_back.wait(), name="hand-back")
         try:
             await asyncio.wait((asking, leaving), return_when=asyncio.FIRST_COMPLETED)
@@ -148,6 +126,10 @@ class CurationWorker:
             _log.warning("curation.model_unavailable", error=error, accepted=error.accepted)
             code = "model-unfinished" if error.accepted else "model-unavailable"
             await self._fail(curation, code, spend_attempt=error.accepted)
+        except UnusableAnswers as error:
+            _log.warning("curation.unreadable", reason=str(error))
+            calls = self._model_calls(claimed, error.answers)
+            await self._fail(curation, "model-misbehaved", spend_attempt=True, model_calls=calls)
         except (ModelRefused, ModelMisbehaved, ContextOverflow) as error:
             _log.warning("curation.model_failed", error=error)
             await self._fail(curation, "model-misbehaved", spend_attempt=True)
@@ -157,30 +139,8 @@ class CurationWorker:
             await asyncio.gather(asking, leaving, return_exceptions=True)
         return None
 
-    async def _ask(self, claimed: CurationInput) -> ModelAnswer:
-        """One call, within the lease: a curation's lease is not renewed.
-
-        Raises ModelTimedOut where the time is over and nothing but this input can be blamed, ModelUnavailable
-        where part of the time went by while the model was down.
-        """
-        request = extraction_request(self._tools.model_name, claimed.user_text, claimed.reply, claimed.facts)
-        seconds = claimed.lease_seconds * _LEASE_SHARE
-        give_up_at = self._tools.clock.monotonic() + seconds
-        was_down = False
-        try:
-            async with (
-                asyncio.timeout(seconds),
-                aclosing(self._tools.model.stream(request, give_up_at=give_up_at)) as events,
-            ):
-                async for event in events:
-                    match event:
-                        case ModelAnswer():
-                            return event
-                        case Restarted(accepted):
-                            was_down = was_down or not accepted
-        except TimeoutError as error:
-            raise (ModelUnavailable if was_down else ModelTimedOut)("no answer within the lease") from error
-        raise ModelStreamBroken("no answer")
+    def _model_calls(self, claimed: CurationInput, answers: Sequence[ModelAnswer]) -> list[ModelCall]:
+        return [self._model_call(claimed, answer) for answer in answers]
 
     def _model_call(self, claimed: CurationInput, answer: ModelAnswer) -> ModelCall:
         return ModelCall(
@@ -210,9 +170,16 @@ class CurationWorker:
         _log.error("curation.bug", code=problem.code, error=problem)
         await self._fail(curation, problem.code, spend_attempt=True)
 
-    async def _fail(self, curation: ClaimedCuration, error_code: str, *, spend_attempt: bool) -> None:
+    async def _fail(
+        self,
+        curation: ClaimedCuration,
+        error_code: str,
+        *,
+        spend_attempt: bool,
+        model_calls: Sequence[ModelCall] = (),
+    ) -> None:
         """Best effort: without it the lease runs out by itself."""
         try:
-            await curation.fail(error_code, spend_attempt=spend_attempt)
+            await curation.fail(error_code, spend_attempt=spend_attempt, model_calls=model_calls)
         except (ProblemError, MemoryUnavailable) as error:
             _log.info("curation.not_handed_back", error=error)

@@ -1,6 +1,10 @@
-"""The curator's request: its own prefix, the same for everybody, then one message about the turn."""
+"""The curator's request: its own prefix, the same for everybody, then one message about the turn.
+
+The prefix is longer than the shortest that providers cache (1,024 tokens), so every curation after the first is cheap.
+"""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.resources import files
 from typing import Any
 
@@ -11,6 +15,11 @@ from model_client.requests import ModelRequest
 
 _TAGS = ("known_facts", "user_words", "final_reply")
 _neutralise = neutraliser(_TAGS)
+
+_ROOM = 1_024
+"""Tokens of an answer. Three facts take about 300; the rest is for models that say more than they should."""
+
+_REPAIR = '上一个答复读不出来（{fault}）。只输出一个 JSON 对象，形状是 {{"facts":[…]}}，不要解释，不要代码围栏。'
 
 RESPONSE_FORMAT: dict[str, Any] = {
     "type": "json_schema",
@@ -57,7 +66,17 @@ def extraction_request(model: str, user_text: str, reply: str, facts: Sequence[F
         ),
         options={"response_format": RESPONSE_FORMAT, "temperature": 0},
         thinking=False,  # some providers refuse a format while they think
+        max_tokens=_ROOM,
     )
+
+
+def repair_request(request: ModelRequest, answer: str, fault: str) -> ModelRequest:
+    """The same request, the answer that could not be read, and what was wrong with it."""
+    corrections = (
+        exact_json({"role": "assistant", "content": answer}),
+        exact_json({"role": "user", "content": f"<repair_request>\n{_REPAIR.format(fault=fault)}\n</repair_request>"}),
+    )
+    return replace(request, messages=(*request.messages, *corrections))
 
 
 def turn_message(user_text: str, reply: str, facts: Sequence[Fact]) -> str:

@@ -7,6 +7,7 @@ from common.problems import ProblemCode, ProblemError
 from memory.database.transactions import UserTransaction
 from memory.dispatch.records import close, hand_back, lock_work, must_hold_lease, take_lease
 from memory.facts.rows import read_facts
+from memory.turns.model_calls import store_model_call
 from memory.turns.rows import find_turn, reply, user_text
 from memory.users import purge_generation
 
@@ -37,6 +38,9 @@ async def claim_curation(tx: UserTransaction, request: ClaimCuration) -> Curatio
 async def fail_curation(tx: UserTransaction, request: FailCuration) -> Done:
     record = await lock_work(tx, WorkKind.CURATE_TURN, request.turn_id, request.run)
     must_hold_lease(record, request.lease_token)
+    turn = await find_turn(tx, request.turn_id)
+    for call in request.model_calls:
+        await store_model_call(tx, turn, call, request.run)
     # Also where no attempt is spent there is a pause: a dependency that is down needs time.
     await hand_back(
         tx,

@@ -303,7 +303,9 @@ memory_candidates = _owned(
     Column("session_id", Uuid, nullable=False),
     Column("turn_id", Uuid, nullable=False),
     Column("created_at", _Time, nullable=False),
+    Column("basis", Text, nullable=False, server_default="unsupported"),
     _one_of("category", *_CATEGORIES),
+    _one_of("basis", "inferred", "unsupported"),
     UniqueConstraint("tenant_id", "user_id", "turn_id", "fact_key", name="memory_candidates_turn_key"),
     key=("candidate_id",),
 )

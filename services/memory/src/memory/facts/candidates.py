@@ -1,6 +1,11 @@
-"""Candidates: values that the user's words did not carry. They wait for the user, who accepts or refuses them."""
+"""Candidates: what the user's words only show, or do not carry at all. They wait for the user's yes or no.
+
+One that the words of its turn show becomes a fact when the words of a second turn show it too.
+"""
 
 from collections.abc import Collection
+from enum import StrEnum
+from uuid import UUID
 
 from sqlalchemy import delete, select
 from sqlalchemy.dialects.postgresql import insert
@@ -19,22 +24,36 @@ from common.memory_api.facts import (
 from common.problems import ProblemCode, ProblemError
 from memory.database.connection import Row
 from memory.database.schema import memory_candidates
-from memory.database.statements import among
+from memory.database.statements import Statement, among
 from memory.database.transactions import UserTransaction
 from memory.encryption.cipher import Place
 from memory.facts.gate import ValidFact
 from memory.facts.rows import Writer, find_row
+from memory.facts.similarity import same_fact
 from memory.facts.tombstones import buried, bury
 from memory.facts.writing import outcome, write_for_user
 from memory.users import lock_user, next_seq, own
 
 _VALUE = "memory_candidates.value"
+_WAITING = Statement(select(memory_candidates).where(own(memory_candidates)))
 
 
-async def take_candidate(tx: UserTransaction, fact: ValidFact, writer: Writer) -> FactOutcome:
-    """Keep a value for the user's approval, unless they have spoken against it since."""
+class Basis(StrEnum):
+    """What a candidate rests on."""
+
+    INFERRED = "inferred"
+    """The words of its turn."""
+    UNSUPPORTED = "unsupported"
+    """Nothing the user said; no number of repetitions makes it a fact."""
+
+
+async def take_candidate(tx: UserTransaction, fact: ValidFact, writer: Writer, basis: Basis) -> FactOutcome:
+    """Keep a value for the user's approval, once, unless they have spoken against it since."""
     if await buried(tx, fact.key, fact.value, writer.seq):
         return outcome(fact, FactAction.DELETED_BY_USER)
+    waiting = await _waiting(tx, fact)
+    if any(basis is Basis.UNSUPPORTED or row.basis == basis for row in waiting):
+        return outcome(fact, FactAction.CANDIDATE)
     candidate_id = tx.new_id()
     await tx.connection.execute(
         insert(memory_candidates)
@@ -49,10 +68,26 @@ async def take_candidate(tx: UserTransaction, fact: ValidFact, writer: Writer) -
             session_id=writer.session_id,
             turn_id=writer.turn_id,
             created_at=tx.now,
+            basis=basis,
         )
         .on_conflict_do_nothing()
     )
+    await _delete(tx, [row.candidate_id for row in waiting])
     return outcome(fact, FactAction.CANDIDATE)
+
+
+async def inferred_before(tx: UserTransaction, fact: ValidFact, writer: Writer) -> Row | None:
+    """A candidate of another turn whose words showed the same."""
+    return next(
+        (row for row in await _waiting(tx, fact) if row.basis == Basis.INFERRED and row.turn_id != writer.turn_id),
+        None,
+    )
+
+
+async def _waiting(tx: UserTransaction, fact: ValidFact) -> list[Row]:
+    """What waits and says the same, under whatever key."""
+    rows = await tx.connection.execute(_WAITING)
+    return [row for row in rows if same_fact(_value(tx, row), fact.value)]
 
 
 async def list_candidates(tx: UserTransaction, _: OwnedRequest) -> Candidates:
@@ -100,15 +135,21 @@ async def refuse_candidate(tx: UserTransaction, request: CandidateRequest) -> Do
 async def drop_candidates(tx: UserTransaction, fact_key: str | None, values: Collection[str]) -> None:
     """Drop what waits under the key, or says one of the values under any key."""
     said = {tx.cipher.fingerprint(value) for value in values}
-    waiting = (await tx.connection.execute(select(memory_candidates).where(own(memory_candidates)))).all()
+    waiting = await tx.connection.execute(_WAITING)
     dropped = [
         row.candidate_id
         for row in waiting
         if row.fact_key == fact_key or tx.cipher.fingerprint(_value(tx, row)) in said
     ]
-    if dropped:
+    await _delete(tx, dropped)
+
+
+async def _delete(tx: UserTransaction, candidate_ids: Collection[UUID]) -> None:
+    if candidate_ids:
         await tx.connection.execute(
-            delete(memory_candidates).where(own(memory_candidates), among(memory_candidates.c.candidate_id, dropped))
+            delete(memory_candidates).where(
+                own(memory_candidates), among(memory_candidates.c.candidate_id, candidate_ids)
+            )
         )
 
 

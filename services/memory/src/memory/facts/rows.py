@@ -21,6 +21,7 @@ from memory.database.statements import Statement
 from memory.database.transactions import UserTransaction
 from memory.encryption.cipher import Place
 from memory.facts.gate import ValidFact
+from memory.facts.wording.persons import subject_of
 from memory.users import own
 
 _VALUE = "memory_facts.value"
@@ -82,7 +83,7 @@ _IN_FORCE = and_(
 )
 _OF_KEY = and_(own(memory_facts), memory_facts.c.fact_key == bindparam("fact_key"))
 _OF_ID = and_(own(memory_facts), memory_facts.c.fact_id == bindparam("fact_id"))
-_WRITTEN = ("value", "category", "source", "seq", "rank", "run", "session_id", "turn_id", "updated_at")
+_WRITTEN = ("value", "category", "subject", "source", "seq", "rank", "run", "session_id", "turn_id", "updated_at")
 _KEPT = ("fact_key", "category", "subject", "source", "seq", "rank", "run", "session_id", "turn_id")
 
 _READ = Statement(select(*_COLUMNS, _EVIDENCE).where(_IN_FORCE).order_by(*_NEWEST_FIRST))
@@ -228,6 +229,7 @@ def _written(tx: UserTransaction, fact_id: UUID, fact: ValidFact, writer: Writer
         **_ordered(writer.order),
         "value": tx.cipher.encrypt(fact.value, Place(_VALUE, fact_id)),
         "category": fact.category,
+        "subject": subject_of(fact.key, fact.value),
         "source": writer.source,
         "session_id": writer.session_id,
         "turn_id": writer.turn_id,

@@ -8,11 +8,11 @@ from memory.database.schema import tool_effects
 from memory.database.statements import Statement
 from memory.database.transactions import UserTransaction
 from memory.dispatch.records import lock_work, must_hold_lease
-from memory.facts.candidates import take_candidate
-from memory.facts.evidence import supported
+from memory.facts.evidence.user_words import UserWords
 from memory.facts.gate import ValidFact
+from memory.facts.proposals import take_proposal, through_door
 from memory.facts.rows import Writer
-from memory.facts.writing import MEMORY_DISABLED, outcome, through_gate, write_fact
+from memory.facts.writing import MEMORY_DISABLED, outcome
 from memory.turns.rows import TurnRow, find_turn, user_text
 from memory.users import lock_user, own
 
@@ -32,7 +32,7 @@ async def save_fact(tx: UserTransaction, request: SaveFact) -> FactOutcome:
     await lock_user(tx)
     turn = await find_turn(tx, request.turn_id, lock=True)
     must_hold_lease(await lock_work(tx, WorkKind.TURN, request.turn_id), request.lease_token)
-    checked = through_gate(tx, request.proposed)
+    checked = through_door(tx, request.proposed)
     done = await _done_before(tx, request, checked)
     if done is not None:
         return done
@@ -55,14 +55,8 @@ async def _save(tx: UserTransaction, checked: ValidFact | FactOutcome, turn: Tur
         return FactOutcome(key=None, action=FactAction.REFUSED, rule=MEMORY_DISABLED)
     if isinstance(checked, FactOutcome):
         return checked
-    if not supported(checked.value, None, user_text(tx, turn)):
-        # The model's own idea, or an older memory block that it still sees: the user's word is needed first.
-        return await take_candidate(tx, checked, _writer(turn))
-    return await write_fact(tx, checked, _writer(turn))
-
-
-def _writer(turn: TurnRow) -> Writer:
-    return Writer(FactSource.SAVE_MEMORY, seq=turn.seq, session_id=turn.session_id, turn_id=turn.turn_id)
+    writer = Writer(FactSource.SAVE_MEMORY, seq=turn.seq, session_id=turn.session_id, turn_id=turn.turn_id)
+    return await take_proposal(tx, checked, writer, UserWords(user_text(tx, turn)))
 
 
 async def _done_before(tx: UserTransaction, request: SaveFact, checked: ValidFact | FactOutcome) -> FactOutcome | None:
@@ -71,6 +65,6 @@ async def _done_before(tx: UserTransaction, request: SaveFact, checked: ValidFac
     row = (await tx.connection.execute(_FIND, wanted)).one_or_none()
     if row is None:
         return None
-    if isinstance(checked, ValidFact) and row.fact_key == checked.key:
+    if isinstance(checked, ValidFact) and row.fact_key == checked.key and row.rule is None:
         return outcome(checked, FactAction(row.action))
     return FactOutcome(key=row.fact_key, action=FactAction(row.action), rule=row.rule)
