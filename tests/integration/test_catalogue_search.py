@@ -15,13 +15,16 @@ from tests.support.processes import CATALOGUE_DIRECTORY
 from tests.support.serving import LOOPBACK, serving
 
 from agent.catalogue import opening, qdrant_index
-from agent.catalogue.catalogue import QdrantCatalogue
+from agent.catalogue.catalogue import IndexedCatalogue
 from agent.catalogue.embeddings import EmbeddingKind, FloatArray, OpenAIEmbedder
 from agent.catalogue.errors import CatalogueUnavailable, IndexMissing
 from agent.catalogue.exchange_rates import convert
 from agent.catalogue.opening import build_collection, build_vectors, open_catalogue
 from agent.catalogue.products import load_products
+from agent.catalogue.qdrant_index import QdrantIndex
 from agent.catalogue.queries import CatalogueQuery, SearchResult
+from agent.catalogue.searchable import fingerprint
+from agent.catalogue.vector_file import read_vectors
 from gateway.server import listening_socket
 from offline_model.app import build_app
 from offline_model.settings import OfflineModelSettings
@@ -66,20 +69,32 @@ async def embedder() -> AsyncIterator[OpenAIEmbedder]:
         await client.close()
 
 
-@pytest.fixture(scope="module")
-async def catalogue(embedder: OpenAIEmbedder) -> AsyncIterator[QdrantCatalogue]:
-    """Opened from the directory that all tests share: its vectors are built where they are not current."""
+@pytest.fixture(scope="module", params=["local", "qdrant"])
+async def catalogue(embedder: OpenAIEmbedder, request: pytest.FixtureRequest) -> AsyncIterator[IndexedCatalogue]:
+    """Both indexes, over the directory that all tests share: its vectors are built where they are not current."""
     await build_vectors(embedder, CATALOGUE_DIRECTORY)
     opened = open_catalogue(embedder, directory=CATALOGUE_DIRECTORY)
+    if request.param == "qdrant":
+        opened = IndexedCatalogue(QdrantIndex(_filled_qdrant(embedder)), embedder)
     yield opened
     await opened.close()
 
 
-async def search(catalogue: QdrantCatalogue, query: str, **bounds: Any) -> SearchResult:
+def _filled_qdrant(embedder: OpenAIEmbedder) -> QdrantClient:
+    products = load_products()
+    name = fingerprint(products, embedder.model)
+    vectors = read_vectors(CATALOGUE_DIRECTORY, name, [product.item_id for product in products])
+    client = QdrantClient(":memory:")
+    qdrant_index.fill(client, name, products, vectors)
+    qdrant_index.publish(client, name)
+    return client
+
+
+async def search(catalogue: IndexedCatalogue, query: str, **bounds: Any) -> SearchResult:
     return await catalogue.search(CatalogueQuery.model_validate({"query": query, **bounds}))
 
 
-async def test_commuter_backpacks_for_germany_within_500_yuan(catalogue: QdrantCatalogue) -> None:
+async def test_commuter_backpacks_for_germany_within_500_yuan(catalogue: IndexedCatalogue) -> None:
     result = await search(catalogue, "通勤双肩包", price_max=500, currency="CNY", ships_to="DE")
     assert len(result.items) >= 5
     for product in result.items:
@@ -89,7 +104,7 @@ async def test_commuter_backpacks_for_germany_within_500_yuan(catalogue: QdrantC
 
 
 @pytest.mark.parametrize("query", ["办公室零食", "推荐几样办公室零食", "office snacks"])
-async def test_office_snacks_without_nuts(catalogue: QdrantCatalogue, query: str) -> None:
+async def test_office_snacks_without_nuts(catalogue: IndexedCatalogue, query: str) -> None:
     result = await search(catalogue, query, domain="snacks_food", exclude=NUT_WORDS, ships_to="DE")
     assert len(result.items) >= 5
     nuts = {"nuts", "peanut", "almond", "hazelnut", "walnut", "cashew", "pistachio", "macadamia", "pecan"}
@@ -99,7 +114,7 @@ async def test_office_snacks_without_nuts(catalogue: QdrantCatalogue, query: str
     assert all(exclusion.reason in NUT_WORDS for exclusion in result.excluded)
 
 
-async def test_without_the_exclusion_nuts_are_listed(catalogue: QdrantCatalogue) -> None:
+async def test_without_the_exclusion_nuts_are_listed(catalogue: IndexedCatalogue) -> None:
     """The test above would mean nothing if nuts never came up."""
     result = await search(catalogue, "办公室零食", ships_to="DE")
     assert any("pistachio" in product.allergens or "nuts" in product.allergens for product in result.items)
@@ -131,12 +146,12 @@ async def test_without_the_exclusion_nuts_are_listed(catalogue: QdrantCatalogue)
         ("无线充电座", {"pho-005"}),
     ],
 )
-async def test_the_first_answer_is_a_right_one(catalogue: QdrantCatalogue, query: str, expected: set[str]) -> None:
+async def test_the_first_answer_is_a_right_one(catalogue: IndexedCatalogue, query: str, expected: set[str]) -> None:
     result = await search(catalogue, query)
     assert result.items[0].item_id in expected
 
 
-async def test_filters_hold_together(catalogue: QdrantCatalogue) -> None:
+async def test_filters_hold_together(catalogue: IndexedCatalogue) -> None:
     result = await search(catalogue, "包", platforms=["Amazon"], ships_to="DE", domain="bags_luggage", limit=50)
     assert {product.item_id for product in result.items} == {"bag-007"}
     brands = await search(catalogue, "headphones", brands=["klangheim"])
@@ -145,7 +160,7 @@ async def test_filters_hold_together(catalogue: QdrantCatalogue) -> None:
     assert low == SearchResult([], [])
 
 
-async def test_nickel_and_plastic_are_kept_out_where_a_slogan_denies_them(catalogue: QdrantCatalogue) -> None:
+async def test_nickel_and_plastic_are_kept_out_where_a_slogan_denies_them(catalogue: IndexedCatalogue) -> None:
     studs = await search(catalogue, "耳钉 耳环", exclude=["镍"])
     assert {"jew-001", "jew-002"} <= {product.item_id for product in studs.items}
     assert "jew-003" not in {product.item_id for product in studs.items}
@@ -153,33 +168,33 @@ async def test_nickel_and_plastic_are_kept_out_where_a_slogan_denies_them(catalo
     assert boxes.items[0].item_id == "kit-009"
 
 
-async def test_the_same_query_gives_the_same_list(catalogue: QdrantCatalogue) -> None:
+async def test_the_same_query_gives_the_same_list(catalogue: IndexedCatalogue) -> None:
     first = await search(catalogue, "送给妈妈的礼物", limit=20)
     again = await asyncio.gather(*(search(catalogue, "送给妈妈的礼物", limit=20) for _ in range(6)))
     assert all(result == first for result in again)
 
 
-async def test_one_product_by_its_id(catalogue: QdrantCatalogue) -> None:
+async def test_one_product_by_its_id(catalogue: IndexedCatalogue) -> None:
     found = await catalogue.get("bag-001")
     assert found == next(product for product in load_products() if product.item_id == "bag-001")
     assert await catalogue.get("bag-999") is None
     assert await catalogue.get("' OR 1=1") is None
 
 
-async def test_qdrant_is_never_asked_on_the_event_loop(catalogue: QdrantCatalogue, embedder: OpenAIEmbedder) -> None:
+async def test_an_index_is_never_asked_on_the_event_loop(embedder: OpenAIEmbedder) -> None:
     products = load_products()[:5]
     client = ThreadRecorder()
     vectors = await embedder.embed([product.title_en for product in products], EmbeddingKind.PASSAGE)
     qdrant_index.fill(client, "few", products, vectors)
     qdrant_index.publish(client, "few")
-    few = QdrantCatalogue(client, embedder)
+    few = IndexedCatalogue(QdrantIndex(client), embedder)
     await search(few, "headphones")
     await few.close()
     assert client.threads
     assert all(name.startswith("catalogue") for name in client.threads)
 
 
-async def test_a_second_build_embeds_nothing(catalogue: QdrantCatalogue, embedder: OpenAIEmbedder) -> None:
+async def test_a_second_build_embeds_nothing(catalogue: IndexedCatalogue, embedder: OpenAIEmbedder) -> None:
     counting = CountingEmbedder(embedder)
     outcome = await build_vectors(counting, CATALOGUE_DIRECTORY)
     assert not outcome.built
@@ -188,7 +203,7 @@ async def test_a_second_build_embeds_nothing(catalogue: QdrantCatalogue, embedde
 
 
 async def test_two_processes_worth_of_catalogues_open_the_same_directory(
-    catalogue: QdrantCatalogue, embedder: OpenAIEmbedder
+    catalogue: IndexedCatalogue, embedder: OpenAIEmbedder
 ) -> None:
     second = open_catalogue(embedder, directory=CATALOGUE_DIRECTORY)
     try:

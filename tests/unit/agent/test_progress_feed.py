@@ -7,9 +7,9 @@ from uuid import uuid4
 
 import pytest
 from redis.asyncio import Redis
+from tests.support.waiting import wait_for
 
 from agent.progress.feed import ProgressFeed
-from common.clock import SystemClock
 from common.streams.progress import ProgressEvent, ProgressWriter
 
 
@@ -28,7 +28,7 @@ class StuckSink:
 
 async def test_text_is_joined_between_other_events() -> None:
     sink = Sink()
-    feed = ProgressFeed(sink, SystemClock(), coalesce_seconds=0.01)
+    feed = ProgressFeed(sink, coalesce_seconds=0.01)
     for piece in ("一", "二", "三"):
         feed.say(1, piece)
     feed.emit(ProgressEvent.TOOL_STARTED, {"tool": "x"})
@@ -43,9 +43,23 @@ async def test_text_is_joined_between_other_events() -> None:
     ]
 
 
+async def test_text_waits_for_more_text_and_for_nothing_else() -> None:
+    sink = Sink()
+    feed = ProgressFeed(sink, coalesce_seconds=3_600.0)
+    async with asyncio.timeout(5.0):
+        feed.say(1, "一")
+        await asyncio.sleep(0)
+        feed.say(1, "二")
+        feed.emit(ProgressEvent.TURN_COMPLETED, {"reply": "一二"})
+        await wait_for(lambda: len(sink.events) == 2, "both are written")
+        feed.say(2, "三")
+        await feed.close()
+    assert [data.get("text") for _, data in sink.events] == ["一二", None, "三"]
+
+
 async def test_superseded_text_starts_over_at_offset_zero() -> None:
     sink = Sink()
-    feed = ProgressFeed(sink, SystemClock(), coalesce_seconds=0.01)
+    feed = ProgressFeed(sink, coalesce_seconds=0.01)
     feed.say(1, "旧的")
     feed.unsay(1)
     feed.say(1, "新")
@@ -55,7 +69,7 @@ async def test_superseded_text_starts_over_at_offset_zero() -> None:
 
 
 async def test_a_stuck_sink_delays_nobody() -> None:
-    feed = ProgressFeed(StuckSink(), SystemClock(), coalesce_seconds=0.01)
+    feed = ProgressFeed(StuckSink(), coalesce_seconds=0.01)
     async with asyncio.timeout(2.0):
         for _ in range(1_000):
             feed.say(1, "x")
@@ -71,7 +85,7 @@ async def test_a_bug_in_one_event_does_not_silence_the_rest() -> None:
             await super().emit(event, data)
 
     sink = FaultySink()
-    feed = ProgressFeed(sink, SystemClock(), coalesce_seconds=0.01)
+    feed = ProgressFeed(sink, coalesce_seconds=0.01)
     feed.emit(ProgressEvent.ITEMS, {})
     feed.emit(ProgressEvent.TURN_COMPLETED, {})
     await feed.close()
@@ -80,7 +94,7 @@ async def test_a_bug_in_one_event_does_not_silence_the_rest() -> None:
 
 async def test_what_is_taken_back_leaves_nothing() -> None:
     sink = Sink()
-    feed = ProgressFeed(sink, SystemClock(), coalesce_seconds=0.01)
+    feed = ProgressFeed(sink, coalesce_seconds=0.01)
     feed.unsay(1)
     feed.say(1, "")
     feed.say(1, "旧的")

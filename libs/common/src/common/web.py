@@ -4,7 +4,6 @@ Needs the extra `web`.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -54,19 +53,46 @@ def install_problem_handlers(app: FastAPI) -> None:
         problem = Problem.of(code)
         return problem_response(problem.model_copy(update={"status": error.status_code}))
 
-    @app.middleware("http")
-    async def on_bug(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
-        try:
-            return await call_next(request)
-        except Exception as error:  # noqa: BLE001 - the edge: a bug becomes a clear answer and a log line
-            route = request.scope.get("route")
-            _log.error("http.bug", route=getattr(route, "path", None), method=request.method, error=error)
-            return problem_response(Problem.of(ProblemCode.INTERNAL))
+    app.add_middleware(_BugAnswer)
 
 
 def _without_input(error: RequestValidationError) -> list[dict[str, Any]]:
     """Where and why, never what: the rejected value may be exactly what must not spread."""
     return [{"at": [str(part) for part in item["loc"]], "why": item["type"]} for item in error.errors()]
+
+
+class _BugAnswer:
+    """The edge: a bug becomes a clear answer and a log line.
+
+    An answer that its application began and left (an event stream whose client does not read) is ended here, when
+    everything that the application held has been let go of.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun = ended = False
+
+        async def noted(message: Message) -> None:
+            nonlocal begun, ended
+            begun = True
+            ended = message["type"] == "http.response.body" and not message.get("more_body", False)
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noted)
+        except Exception as error:
+            _log.error("http.bug", route=getattr(scope.get("route"), "path", None), method=scope["method"], error=error)
+            if begun:
+                raise  # half an answer is out: the connection is cut, so that nobody takes it for a whole one
+            await problem_response(Problem.of(ProblemCode.INTERNAL))(scope, receive, send)
+            return
+        if begun and not ended:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 class CutOffAnswer:

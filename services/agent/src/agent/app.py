@@ -12,6 +12,7 @@ from redis.backoff import NoBackoff
 from agent.catalogue.catalogue import Catalogue
 from agent.catalogue.embeddings import OpenAIEmbedder
 from agent.catalogue.opening import BuildOutcome, build_index, open_catalogue
+from agent.catalogue.query_cache import QueryCache
 from agent.compaction.compactor import Compactor
 from agent.compaction.limits import ContextLimits
 from agent.context.entries import EntryFactory
@@ -125,7 +126,9 @@ async def open_agent(settings: AgentSettings, metrics: Metrics) -> AsyncIterator
     async with AsyncExitStack() as closing:
         embedder = _embedder(settings)
         closing.push_async_callback(embedder.close)
-        catalogue = open_catalogue(embedder, directory=settings.catalogue_dir, qdrant_url=settings.qdrant_url)
+        catalogue = open_catalogue(
+            QueryCache(embedder), directory=settings.catalogue_dir, qdrant_url=settings.qdrant_url
+        )
         closing.push_async_callback(catalogue.close)
         memory = MemoryClient(settings.memory_url, settings.service_token, clock)
         closing.push_async_callback(memory.close)

@@ -1,4 +1,7 @@
-"""What the routes are given. `app.py` builds it once; nothing here is built per request."""
+"""What the routes are given. `app.py` builds it once; nothing here is built per request.
+
+All of these are coroutines, because FastAPI runs plain functions on another thread.
+"""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -27,7 +30,7 @@ class Components:
     metrics: Metrics
 
 
-def components(request: Request) -> Components:
+async def components(request: Request) -> Components:
     found = request.app.state.components
     assert isinstance(found, Components)
     return found
@@ -36,27 +39,27 @@ def components(request: Request) -> Components:
 _Components = Annotated[Components, Depends(components)]
 
 
-def _settings(found: _Components) -> GatewaySettings:
+async def _settings(found: _Components) -> GatewaySettings:
     return found.settings
 
 
-def _clock(found: _Components) -> Clock:
+async def _clock(found: _Components) -> Clock:
     return found.clock
 
 
-def _memory(found: _Components) -> MemoryService:
+async def _memory(found: _Components) -> MemoryService:
     return found.memory
 
 
-def _acceptance(found: _Components) -> TurnAcceptance:
+async def _acceptance(found: _Components) -> TurnAcceptance:
     return found.acceptance
 
 
-def _cancellation(found: _Components) -> TurnCancellation:
+async def _cancellation(found: _Components) -> TurnCancellation:
     return found.cancellation
 
 
-def _follower(found: _Components) -> TurnFollower:
+async def _follower(found: _Components) -> TurnFollower:
     return found.follower
 
 
@@ -64,7 +67,7 @@ async def _metrics(found: _Components) -> Metrics:
     return found.metrics
 
 
-def _readiness(found: _Components) -> Readiness:
+async def _readiness(found: _Components) -> Readiness:
     return found.readiness
 
 

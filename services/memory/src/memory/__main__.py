@@ -80,8 +80,7 @@ def _serve() -> int:
         stop_seconds=settings.shutdown_seconds + _CLOSING_SECONDS,
         begin_stopping=app.state.health.begin_stopping,
     )
-    loop_factory = server.config.get_loop_factory()
-    return run_process(MEMORY, settings, metrics, lambda: serve_until_stopped(server), loop_factory)
+    return run_process(MEMORY, settings, metrics, lambda: serve_until_stopped(server))
 
 
 async def _with_database(use: Callable[[Database], Awaitable[int]]) -> int:

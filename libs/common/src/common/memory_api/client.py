@@ -6,9 +6,10 @@ the client retries what never reached the service or was cut off, with the same 
 
 import random
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeVar
 
-import httpx2
+from aiohttp import ClientError, ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
 from opentelemetry.trace import SpanKind
 from pydantic import SecretStr, ValidationError
 
@@ -25,13 +26,27 @@ _RETRIED_STATUS = frozenset({502, 503, 504})
 _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 1.0
 
+_CONNECTIONS = 200
+_KEEP_SECONDS = 4.0
+"""Less than the five seconds that the service keeps an idle connection: it should not be closed while we send."""
+
+_READY_SECONDS = 2.0
+
 
 class MemoryUnavailable(Exception):
     """The memory service did not answer within the time allowed. Nothing is known about the outcome."""
 
 
+@dataclass(frozen=True)
+class _Answer:
+    status: int
+    body: bytes
+    retry_after: int | None
+
+
 class MemoryClient:
-    """`retry_for` is the time in seconds after which a service that does not answer is given up."""
+    """`timeout` is for one request, from connecting to the last byte. `retry_for` is the time after which a service
+    that does not answer is given up. Both in seconds."""
 
     def __init__(
         self,
@@ -46,16 +61,14 @@ class MemoryClient:
         self._clock = clock
         self._retry_for = retry_for
         self._jitter = jitter
-        self._http = httpx2.AsyncClient(
-            base_url=base_url,
-            timeout=timeout,
-            limits=httpx2.Limits(max_connections=200, max_keepalive_connections=50),
-            headers={"Authorization": f"Bearer {token.get_secret_value()}", "Content-Type": "application/json"},
-            trust_env=False,
-        )
+        self._base_url = base_url
+        self._timeout = ClientTimeout(timeout)
+        self._headers = {"Authorization": f"Bearer {token.get_secret_value()}", "Content-Type": "application/json"}
+        self._http: ClientSession | None = None
 
     async def close(self) -> None:
-        await self._http.aclose()
+        if self._http is not None:
+            await self._http.close()
 
     async def call(
         self, operation: Operation[Request, Response], request: Request, *, retry_for: float | None = None
@@ -70,7 +83,7 @@ class MemoryClient:
         pause = _FIRST_PAUSE
         while True:
             answer = await self._post(operation.url_path, body)
-            if answer is not None and answer.status_code not in _RETRIED_STATUS:
+            if answer is not None and answer.status not in _RETRIED_STATUS:
                 return _decode(operation, answer)
             if self._clock.monotonic() + pause >= give_up_at:
                 raise MemoryUnavailable(operation.path)
@@ -79,29 +92,44 @@ class MemoryClient:
 
     async def ready(self) -> bool:
         try:
-            return (await self._http.get("/readyz", timeout=2.0)).status_code == 200
-        except httpx2.HTTPError:
+            async with self._session().get("/readyz", timeout=ClientTimeout(_READY_SECONDS)) as answer:
+                return answer.status == 200
+        except (ClientError, TimeoutError):
             return False
 
-    async def _post(self, path: str, body: bytes) -> httpx2.Response | None:
+    async def _post(self, path: str, body: bytes) -> _Answer | None:
         try:
-            return await self._http.post(path, content=body, headers=trace_headers())
-        except httpx2.TransportError:
+            async with self._session().post(path, data=body, headers=trace_headers()) as answer:
+                return _Answer(answer.status, await answer.read(), _seconds(answer.headers.get("Retry-After", "")))
+        except (ClientError, TimeoutError):
             return None
 
+    def _session(self) -> ClientSession:
+        """Made with the first request, because it belongs to the loop that runs then."""
+        if self._http is None:
+            # Names are looked up for each new connection: replicas come and go.
+            connector = TCPConnector(limit=_CONNECTIONS, use_dns_cache=False, keepalive_timeout=_KEEP_SECONDS)
+            self._http = ClientSession(
+                self._base_url,
+                connector=connector,
+                headers=self._headers,
+                timeout=self._timeout,
+                cookie_jar=DummyCookieJar(),
+            )
+        return self._http
 
-def _decode(operation: Operation[Request, Response], answer: httpx2.Response) -> Response:
-    if answer.status_code == 200:
-        return operation.response.model_validate_json(answer.content)
+
+def _decode(operation: Operation[Request, Response], answer: _Answer) -> Response:
+    if answer.status == 200:
+        return operation.response.model_validate_json(answer.body)
     try:
-        problem = Problem.model_validate_json(answer.content)
+        problem = Problem.model_validate_json(answer.body)
     except ValidationError:
-        raise ProblemError(ProblemCode.INTERNAL, f"memory answered {answer.status_code}") from None
-    error = ProblemError(problem.code, problem.detail, _retry_after(answer))
+        raise ProblemError(ProblemCode.INTERNAL, f"memory answered {answer.status}") from None
+    error = ProblemError(problem.code, problem.detail, answer.retry_after)
     error.problem = problem
     raise error
 
 
-def _retry_after(answer: httpx2.Response) -> int | None:
-    value = answer.headers.get("Retry-After", "")
-    return int(value) if value.isdecimal() else None
+def _seconds(header: str) -> int | None:
+    return int(header) if header.isdecimal() else None

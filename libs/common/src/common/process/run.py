@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+import uvloop
+
 from common.logs import get_logger
 from common.process.heartbeat import heartbeat
 from common.settings import ServiceSettings
@@ -14,15 +16,12 @@ from common.telemetry.traces import configure_traces, flush_traces
 
 _log = get_logger(__name__)
 
-LoopFactory = Callable[[], asyncio.AbstractEventLoop]
-
 
 def run_process(
     service: str,
     settings: ServiceSettings,
     metrics: Metrics,
     work: Callable[[], Coroutine[Any, Any, int]],
-    loop_factory: LoopFactory | None = None,
 ) -> int:
     """Run `work` to its end and return its exit code. Logs are configured by then."""
     configure_traces(service)
@@ -32,7 +31,7 @@ def run_process(
             return await work()
 
     try:
-        with asyncio.Runner(loop_factory=loop_factory) as runner:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             return runner.run(with_heartbeat())
     finally:
         flush_traces()

@@ -8,9 +8,10 @@ import numpy as np
 from qdrant_client import QdrantClient
 
 from agent.catalogue import qdrant_index, vector_file
-from agent.catalogue.catalogue import QdrantCatalogue
+from agent.catalogue.catalogue import IndexedCatalogue
 from agent.catalogue.embeddings import Embedder, EmbeddingKind, FloatArray
 from agent.catalogue.errors import IndexMissing
+from agent.catalogue.local_index import LocalIndex
 from agent.catalogue.products import Product, load_products
 from agent.catalogue.searchable import fingerprint, passage
 from common.logs import get_logger
@@ -74,11 +75,11 @@ async def build_index(
 
 def open_catalogue(
     embedder: Embedder, *, directory: Path | None = None, qdrant_url: str | None = None
-) -> QdrantCatalogue:
+) -> IndexedCatalogue:
     """Open what was built, for the lifetime of a process. Blocks shortly: call it while starting.
 
-    Local mode loads the vector file into an index in memory, because a Qdrant folder can be held by one process
-    only. Raises IndexMissing, and for a server CatalogueUnavailable.
+    Without a Qdrant server the vector file is loaded into this process. Raises IndexMissing, and for a server
+    CatalogueUnavailable.
     """
     products = load_products()
     name = fingerprint(products, embedder.model)
@@ -87,14 +88,11 @@ def open_catalogue(
         if not qdrant_index.is_published(client, name):
             client.close()
             raise IndexMissing("Qdrant does not hold the catalogue of this release; run build-catalogue")
-        return QdrantCatalogue(client, embedder)
+        return IndexedCatalogue(qdrant_index.QdrantIndex(client), embedder)
     if directory is None:
         raise ValueError("either QDRANT_URL or CATALOGUE_DIR is needed")
     vectors = vector_file.read_vectors(directory, name, [product.item_id for product in products])
-    client = QdrantClient(":memory:")
-    qdrant_index.fill(client, name, products, vectors)
-    qdrant_index.publish(client, name)
-    return QdrantCatalogue(client, embedder)
+    return IndexedCatalogue(LocalIndex(products, vectors), embedder)
 
 
 async def _embed(embedder: Embedder, products: Sequence[Product]) -> FloatArray:

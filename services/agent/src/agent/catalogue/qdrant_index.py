@@ -1,4 +1,4 @@
-"""The products in Qdrant: the same code for a server and for an in-process index.
+"""The products in Qdrant: the same code for a server and, in tests, for its in-process mode.
 
 Collections are named by their fingerprint and filled before the alias `products` points to them, so a reader never sees
 half an index and two builders end up with the same one.
@@ -17,16 +17,31 @@ from agent.catalogue.exchange_rates import to_cny
 from agent.catalogue.filters import price_admitted
 from agent.catalogue.products import Product
 from agent.catalogue.queries import CatalogueQuery
-from agent.catalogue.ranking import Candidate
+from agent.catalogue.ranking import CANDIDATES, Candidate
 from agent.catalogue.searchable import read_product
 from common.text import normalise
 
 ALIAS = "products"
 _NAMESPACE = uuid.UUID("6f0c2f5e-5d0b-4f3b-9a52-9c7c0d6a1c11")
 _BATCH = 128
-_CANDIDATES = 200
 _PRICE_SLACK = 0.01
 """Qdrant compares floats; its range is a little wider and the exact decimals decide afterwards."""
+
+
+class QdrantIndex:
+    """A published collection as an index to search; closes the client."""
+
+    def __init__(self, client: QdrantClient) -> None:
+        self._client = client
+
+    def find_candidates(self, vector: FloatArray, query: CatalogueQuery) -> list[Candidate]:
+        return find_candidates(self._client, vector, query)
+
+    def find_product(self, item_id: str) -> Product | None:
+        return find_product(self._client, item_id)
+
+    def close(self) -> None:
+        self._client.close()
 
 
 def connect(url: str, timeout: int = 5) -> QdrantClient:
@@ -72,14 +87,14 @@ def publish(client: QdrantClient, fingerprint: str) -> None:
             client.delete_collection(previous)
 
 
-def find_candidates(client: QdrantClient, vector: Sequence[float], query: CatalogueQuery) -> list[Candidate]:
+def find_candidates(client: QdrantClient, vector: FloatArray, query: CatalogueQuery) -> list[Candidate]:
     """The nearest offers that pass every filter of the query; exclude words are not looked at here."""
     with _server_errors():
         answer = client.query_points(
             ALIAS,
-            query=list(vector),
+            query=[float(number) for number in vector],
             query_filter=models.Filter(must=_conditions(query)),
-            limit=max(_CANDIDATES, query.limit),
+            limit=max(CANDIDATES, query.limit),
             with_payload=["product"],
         )
     found = (Candidate(read_product(str((point.payload or {})["product"])), point.score) for point in answer.points)

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from agent.catalogue.searchable import SearchableProduct, terms
 from common.text import normalise
 
+CANDIDATES = 200
+"""How many of the nearest offers are ranked."""
+
 _LEXICAL_WEIGHT = 0.5
 _KEY_WEIGHT = 1.0
 _OTHER_WEIGHT = 0.5

@@ -48,6 +48,7 @@ class SearchableProduct:
     other_terms: frozenset[str]
     claims: str
     declared: str
+    brand_key: str
 
 
 def passage(product: Product) -> str:
@@ -91,6 +92,7 @@ def make_searchable(product: Product) -> SearchableProduct:
         other_terms=frozenset(terms(other)),
         claims=f"{titles}\n{descriptions}",
         declared=declared,
+        brand_key=normalise(product.brand),
     )
 
 

@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from common.clock import Clock
 from common.logs import get_logger
 from common.streams.progress import ProgressEvent
 
@@ -35,18 +35,22 @@ _Item = _Said | _Event
 
 
 class ProgressFeed:
-    """`emit` and `say` return at once; a task of the feed's own does the writing."""
+    """`emit` and `say` return at once; a task of the feed's own does the writing.
 
-    def __init__(self, sink: ProgressSink, clock: Clock, *, coalesce_seconds: float = 0.05) -> None:
+    Text waits `coalesce_seconds` for more text; any other event ends that wait, so that it holds up nothing.
+    """
+
+    def __init__(self, sink: ProgressSink, *, coalesce_seconds: float = 0.05) -> None:
         self._sink = sink
-        self._clock = clock
         self._coalesce_seconds = coalesce_seconds
+        self._urgent = asyncio.Event()
         self._queue: asyncio.Queue[_Item | None] = asyncio.Queue()
         self._offsets: dict[int, int] = {}
         self._writing = asyncio.create_task(self._write(), name="progress-feed")
 
     def emit(self, event: ProgressEvent, data: dict[str, Any]) -> None:
         self._queue.put_nowait((event, data))
+        self._urgent.set()
 
     def say(self, step: int, text: str) -> None:
         """Text of the answer, as it comes. No text says nothing."""
@@ -65,6 +69,7 @@ class ProgressFeed:
     async def close(self, within: float = 1.0) -> None:
         """Write what is left, for at most `within` seconds."""
         self._queue.put_nowait(None)
+        self._urgent.set()
         await asyncio.wait((self._writing,), timeout=within)
         self._writing.cancel()
 
@@ -73,7 +78,10 @@ class ProgressFeed:
         while not ended:
             items = [await self._queue.get()]
             if isinstance(items[0], _Said):
-                await self._clock.sleep(self._coalesce_seconds)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._coalesce_seconds):
+                        await self._urgent.wait()
+            self._urgent.clear()
             while not self._queue.empty():
                 items.append(self._queue.get_nowait())
             ended = None in items

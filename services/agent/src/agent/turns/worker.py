@@ -136,7 +136,7 @@ class TurnWorker:
 
     async def _work(self, lease: LeasedTurn, claimed: ClaimedTurn, owner: Owner) -> None:
         sink = self._tools.progress_of(claimed.turn_id, claimed.attempt)
-        progress = ProgressFeed(sink, self._tools.clock)
+        progress = ProgressFeed(sink)
         try:
             turn = self._begin(lease, claimed, progress)
             progress.emit(ProgressEvent.TURN_STARTED, {})

@@ -16,7 +16,7 @@ _scheme = HTTPBearer(
 )
 
 
-def current_caller(request: Request, _: Annotated[object, Security(_scheme)]) -> Caller:
+async def current_caller(request: Request, _: Annotated[object, Security(_scheme)]) -> Caller:
     caller = getattr(request.state, CALLER, None)
     if not isinstance(caller, Caller):
         raise ProblemError(ProblemCode.UNAUTHENTICATED)
@@ -26,14 +26,14 @@ def current_caller(request: Request, _: Annotated[object, Security(_scheme)]) ->
 CurrentCaller = Annotated[Caller, Depends(current_caller)]
 
 
-def current_owner(caller: CurrentCaller) -> Owner:
+async def current_owner(caller: CurrentCaller) -> Owner:
     return caller.owner
 
 
 CurrentOwner = Annotated[Owner, Depends(current_owner)]
 
 
-def owner_named_in_path(
+async def owner_named_in_path(
     owner: CurrentOwner, user_id: Annotated[str, Path(description="The token's subject; anyone else is refused")]
 ) -> Owner:
     if user_id != owner.user_id:

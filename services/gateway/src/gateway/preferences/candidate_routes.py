@@ -18,7 +18,7 @@ router = APIRouter(prefix="/api/preferences/{user_id}/candidates", tags=["prefer
 _BY_ID = problems(ProblemCode.FORBIDDEN, ProblemCode.NOT_FOUND, ProblemCode.INVALID_REQUEST)
 
 
-def _request(candidate_id: UUID, owner: NamedOwner) -> CandidateRequest:
+async def _request(candidate_id: UUID, owner: NamedOwner) -> CandidateRequest:
     return CandidateRequest(owner=owner, candidate_id=candidate_id)
 
 

@@ -26,7 +26,7 @@ router = APIRouter(prefix="/api/sessions", tags=["sessions"])
 _BY_ID = problems(ProblemCode.NOT_FOUND, ProblemCode.INVALID_REQUEST)
 
 
-def _request(session_id: UUID, owner: CurrentOwner) -> SessionRequest:
+async def _request(session_id: UUID, owner: CurrentOwner) -> SessionRequest:
     return SessionRequest(owner=owner, session_id=session_id)
 
 

@@ -13,7 +13,7 @@ HEADER = "Idempotency-Key"
 _adapter: TypeAdapter[str] = TypeAdapter(IdempotencyKey)
 
 
-def idempotency_key(
+async def idempotency_key(
     request: Request,
     _: Annotated[
         str | None,

@@ -19,7 +19,7 @@ router = APIRouter(prefix="/api/favourites", tags=["favourites"])
 _BY_ID = problems(ProblemCode.NOT_FOUND, ProblemCode.INVALID_REQUEST)
 
 
-def _request(
+async def _request(
     item_id: Annotated[StorableText, StringConstraints(min_length=1, max_length=128), Path()], owner: CurrentOwner
 ) -> ItemId:
     return ItemId(owner=owner, item_id=item_id)
