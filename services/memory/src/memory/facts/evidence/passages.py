@@ -46,6 +46,7 @@ _TAKEN = re.compile(
     r"|title)\b",
     re.IGNORECASE,
 )
+_HEADING = re.compile(r"^\s*#{1,6}\s")
 _QUOTE_LINE = re.compile(r"^\s*[>＞|]")
 _BLOCK_LINE = re.compile(r"^\s*(?:[-*•]\s*)?\[(?!\[)[^\]\n]{2,20}\]|^\s*[{\[].*[\"“]\s*[:：]|^\s*[}\]]", re.IGNORECASE)
 _SPEAKER_LINE = re.compile(
@@ -112,12 +113,13 @@ def _lines(text: str) -> list[Passage]:
         if introduced or is_listed or _looks_pasted(line):
             found.append(Passage(line, Origin.PASTED))
             continue
-        own, pasted = _split_at_introduction(line)
+        introduced = _HEADING.search(line) is not None
+        own, pasted = ("", line) if introduced else _split_at_introduction(line)
         found += _inline(own)
         if pasted:
             found.append(Passage(pasted, Origin.QUOTED))
         # A line that ends with the colon introduces all that follows.
-        introduced = pasted is not None and not pasted.strip()
+        introduced = introduced or (pasted is not None and not pasted.strip())
     return found
 
 

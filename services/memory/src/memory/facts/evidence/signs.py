@@ -34,6 +34,7 @@ SOMEBODY_SAID = re.compile(
 DOCTOR_SAID = re.compile(r"医生|大夫|体检|检查|化验|过敏原|查出|\b(?:doctor|dermatologist|allergist|test results?)\b")
 
 ASSENTS = re.compile(
+    r"^\s*(?:嗯+|哦|好的?|行|可以|ok|okay|sure|fine|right)[，,\s]+(?:那|就|then\b|so\b)|\bmakes sense\b|"
     r"听你的|按你说的|照你说的|你说得对|你说的对|就按这个|就这么(?:办|定)|说得对|有道理|同意你|采纳|按你的建议"
     r"|按照?你的|你的建议"
     r"|\b(?:as you (?:said|suggest\w*|recommend\w*)|like you said|good point|fair point|sounds good|i agree"
@@ -95,7 +96,7 @@ LOOK_UP = re.compile(
 STANDING = re.compile(
     r"一直|一向|从来|向来|从小|历来|默认|以后|今后|每次|每天|每年|每周|总是|老是|永远|再也|平时|平常|平日|日常"
     r"|一般|通常|经常|常年|长期|常常|固定|习惯"
-    r"|都(?=寄|发|送|穿|用|买|喝|吃|要|是|不|走|选|喜|统一)|统一|只(?=买|吃|喝|用|穿|要|收|寄|看|选|认|戴|接受"
+    r"|都(?=寄|发|送|穿|用|买|喝|吃|要|是|不|走|选|喜|统一)|统一|只(?=买|吃|喝|用|穿|收|寄|认|戴|接受"
     r"|能)|记住|记下|记一下|记得|凡是"
     r"|\b(?:always|usually|generally|never|default|from now on|going forward|in the future|every (?:time|day|week"
     r"|order|morning)|in general|all my|everything|remember|keep in mind|for future"
@@ -114,7 +115,7 @@ LASTS = re.compile(
     r"|\bcolou?r-?blind"
     r"|\b(?:i|we|she|he|who|and|that)(?:'m)? (?:really |also |only |just |absolutely |personally |strongly |do "
     r"|still )*(?:likes?|loves?|hates?|dislikes?|prefers?|avoids?|enjoys?|adores?|refuses?|can't stand|(?:don't"
-    r"|do not|won't|can't|cannot|doesn't) (?:like|eat|drink|wear|use|buy|own|want any|tolerate|have)|wears?"
+    r"|do not|won't|can't|cannot|doesn't) (?:like|eat|drink|wear|use|buy|own|trust|want any|tolerate|have)|wears?"
     r"|lives?|works?|takes? size|trusts?|speaks?|drives?|rides?|sleeps?)\b"
     r"|\b(?:i|we) (?:have|own|keep)(?! a (?:question|problem|headache|cold|coupon|budget|meeting|look))\b"
     r"|\b(?:i'm|i am|we're|we are|is|has) (?:an?|in|from|not|sensitive|based)\b"

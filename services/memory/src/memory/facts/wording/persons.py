@@ -44,7 +44,7 @@ _PERSONS: tuple[tuple[str, str, str], ...] = (
 )
 """Names with Chinese words and English words. Whoever is not the user; longer words stand before shorter ones."""
 
-_SELF = re.compile(r"我|咱|家里|家中|\b(?:i|i'm|i've|i'd|me|my|mine|we|our|us|myself)\b")
+_SELF = re.compile(r"我|咱|(?<!\x00)家[里中]|\b(?:i|i'm|i've|i'd|me|my|mine|we|our|us|myself)\b")
 
 # Inside these the character names nobody: 大娘 is a form of address, 牛奶奶 is milk, 狗粮 is a product.
 _NOT_A_PERSON = re.compile(
