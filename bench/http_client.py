@@ -31,6 +31,7 @@ class Connection:
         self._writer: asyncio.StreamWriter | None = None
 
     async def ask(self, method: str, path: str, headers: Mapping[str, str], body: Any = None) -> Answer:
+        """`body` is a JSON value, or the bytes of one."""
         reader, status, answered = await self._send(method, path, headers, body)
         content = await reader.readexactly(int(answered.get("content-length", "0")))
         return Answer(status, json.loads(content) if content else None)
@@ -58,7 +59,7 @@ class Connection:
     async def _send(
         self, method: str, path: str, headers: Mapping[str, str], body: Any
     ) -> tuple[asyncio.StreamReader, int, dict[str, str]]:
-        content = b"" if body is None else json.dumps(body).encode()
+        content = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
         sent = {"Host": f"{self._host}:{self._port}", "Content-Length": str(len(content)), **headers}
         if body is not None:
             sent["Content-Type"] = "application/json"
