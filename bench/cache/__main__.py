@@ -1,23 +1,23 @@
 """`make bench-cache`: how much of what is sent a provider's prefix cache has already read. JSON on the last line.
 
-The whole system plays four scenarios with the offline model; what it sends to the model is recorded on the way. The recorded
-requests are then sent again, in the same order, to each simulated cache, empty at first. A figure is what the
+The whole system plays four scenarios with the offline model; what it sends to the model is recorded on the way. Then
+the recorded requests are sent again, in the same order, to each simulated cache, empty at first. A figure is what the
 simulator reports in `usage`: Σ cached / Σ prompt tokens over all calls (planner, main, curator, compaction).
 
 - **long20**: one session of 20 turns; **short**: 200 sessions of one to three turns; **bad**: everything that hurts at
   once; **long100**: 100 turns, so that the conversation is compacted on the way.
 - **ceiling**: the share of tokens in messages that an earlier request had too, rounded down to the policy's blocks and
   minimum; told from the texts alone. `of_ceiling` is the rate's share of it.
-- **unexplained_breaks**: calls that did not begin with the request before them although nothing was pruned or summarised, or
-  that got less than the cache owes for the texts it has seen.
+- **unexplained_breaks**: calls that did not begin with the request before them although nothing was pruned or
+  summarised, or that got less than the cache owes for the texts it has seen.
 - **cost_ratio**: what all prompts cost, in prices of tokens that are never cached (list-price ratios in policies.py).
-- **compaction_call_rate**, **skill_call_rate**: over the calls that ask for a summary, and over those whose newest message
-  is a skill's body.
+- **compaction_call_rate**, **skill_call_rate**: over the calls that ask for a summary, and over those whose newest
+  message is a skill's body.
 - **ablations**: the same conversations, sent as if the design had decided otherwise. `baseline` is as it decided.
 - **live**: what the services stored while the scenarios were played, from `GET /api/sessions/{id}/usage`.
 
-MODEL_SHADOW_URL sends every request of the sessions also there with max_tokens=1 (MODEL_SHADOW_MODEL, MODEL_SHADOW_KEY);
-SCALE=0.1 shrinks the texts for engines that are slow.
+MODEL_SHADOW_URL sends every request of the sessions also there with max_tokens=1 (with MODEL_SHADOW_MODEL and
+MODEL_SHADOW_KEY where they are needed); SCALE=0.1 shrinks the texts for engines that are slow.
 """
 
 import argparse
@@ -42,9 +42,11 @@ from bench.cache.report import show_ablations, show_aims, show_session
 from bench.cache.scaling import scaled
 from bench.cache.texts import Texts, TextsSent
 from bench.system import running_system
+from rich.console import Console
 
 from common.memory_api.turns import ModelCallKind
 from devstack.terminal.screen import Screen
+from offline_model.tokens import QwenTokens
 
 DIRECTORY = Path(".local").absolute()
 ABLATION_POLICIES = ("block128", "exact", "marks")
@@ -59,13 +61,14 @@ class Bench:
         self._shadow = shadow
         self._policies = policies
         self._scale = scale
-        self._screen = Screen()
+        self._screen = Screen(Console(width=150, highlight=False, soft_wrap=True))
+        self._tokens = QwenTokens()
         self.result: dict[str, Any] = {"sessions": {}, "segments": {}, "live": {}, "ablations": {}}
 
     async def add_session(self, recording: Recording) -> None:
         name = recording.scenario.name
         calls = scaled(recording.calls, self._scale)
-        texts = TextsSent().of_all(calls)
+        texts = TextsSent(self._tokens).of_all(calls)
         figures: dict[str, Any] = {}
         for policy in self._policies:
             replayed = await self._caches.replay(calls, policy)

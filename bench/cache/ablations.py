@@ -1,7 +1,7 @@
 """What the design decided against: the same recorded conversations, sent as if it had decided otherwise.
 
-Each ablation is a pure function of a call and its place. It changes the requests of the main prefix only; planner and curator
-stay as they are. A message's layer is told by the marks it begins with, as a provider would have to.
+Each ablation is a pure function of a call. It changes the requests of the main prefix only; planner and curator stay
+as they are. A message's layer is told by the marks it begins with, as a provider would have to.
 """
 
 import json

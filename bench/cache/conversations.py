@@ -101,8 +101,6 @@ def _long_session() -> Iterator[str]:
 SCENARIOS = (
     Scenario("long20", "20 turns across five kinds of things, as in the seeds", (Session("long20", _LONG20),)),
     Scenario("short", "200 sessions of one to three turns, each of another user", tuple(_short_sessions(200))),
-    Scenario(
-        "bad", "corrections, memory that changes every turn, a strategy every other turn", (Session("bad", _BAD),)
-    ),
+    Scenario("bad", "corrections, new memory every turn, a strategy every other turn", (Session("bad", _BAD),)),
     Scenario("long100", "100 turns with compaction", (Session("long100", tuple(islice(_long_session(), 100))),)),
 )

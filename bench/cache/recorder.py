@@ -51,9 +51,8 @@ class Recorder:
         if path == _CHAT and answer.status_code == 200:
             self.calls.append(self._reader.read(body, self._session, self._turn))
         passed_on = {name: value for name, value in answer.headers.items() if name not in _HOP_HEADERS}
-        return StreamingResponse(
-            answer.aiter_raw(), answer.status_code, passed_on, background=BackgroundTask(answer.aclose)
-        )
+        closing = BackgroundTask(answer.aclose)
+        return StreamingResponse(answer.aiter_raw(), answer.status_code, passed_on, background=closing)
 
 
 @asynccontextmanager

@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 import httpx2
 from bench.cache.calls import Call
 from bench.http_client import Connection
-from model_client.cache_marks import marked_messages
 
+from model_client.cache_marks import marked_messages
 from model_client.profiles import PROFILES
 from model_client.usage import ModelUsage, read_usage
 

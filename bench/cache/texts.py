@@ -39,8 +39,9 @@ class Break(StrEnum):
 
 @dataclass(frozen=True)
 class Texts:
-    """Of one call: tokens in all, in messages that were sent before, in the longest shared beginning (in whole messages),
-    and in the longest earlier request that it begins with as a whole and after which the model's answer follows."""
+    """Tokens of one call: in all, in messages that were sent before, in the longest beginning that it shares with an
+    earlier request (in whole messages), and in the longest earlier request that it begins with as a whole, with the
+    model's answer after it."""
 
     total: int
     seen: int
@@ -66,8 +67,8 @@ class _Node:
 class TextsSent:
     """Give it every call, in order."""
 
-    def __init__(self) -> None:
-        self._tokens = QwenTokens()
+    def __init__(self, tokens: QwenTokens) -> None:
+        self._tokens = tokens
         self._roots: dict[tuple[str, str | None], _Node] = {}
         self._most: dict[str, Counter[str]] = {}
         self._last_main: dict[int, Call] = {}
