@@ -12,13 +12,15 @@ from dataclasses import dataclass
 class Policy:
     """Credit in whole blocks of `block` tokens, from `minimum` tokens on.
 
-    `whole_requests`: credit only for an entire earlier request, not for a part of it. `read_price` and `write_price`
-    are what a token costs that is read from the cache or written to it, in prices of an ordinary prompt token.
+    `whole_requests`: credit only for an entire earlier request, not for a part of it. `far_back`: also for one that
+    ended long before this request's end; with marks only what lies a few messages back is found. `read_price` and
+    `write_price` are what a token costs that is read from the cache or written to it, in prices of an ordinary one.
     """
 
     block: int
     minimum: int
     whole_requests: bool
+    far_back: bool
     read_price: float
     write_price: float
     like: str
@@ -33,13 +35,15 @@ class Policy:
 
 
 POLICIES: Mapping[str, Policy] = {
-    "block16": Policy(16, 16, False, 0.20, 1.0, "vLLM; no list price, counted like DashScope"),
-    "block64": Policy(64, 64, False, 0.10, 1.0, "DeepSeek V3"),
-    "block128": Policy(128, 1_024, False, 0.10, 1.0, "OpenAI up to GPT-5.5"),
-    "block256": Policy(256, 256, False, 0.20, 1.0, "DashScope, implicit"),
-    "block528": Policy(528, 528, False, 0.20, 1.0, "vLLM with hybrid models; no list price, counted like DashScope"),
-    "exact": Policy(1, 0, True, 0.10, 1.0, "DeepSeek V4, without what it detects by itself"),
-    "marks": Policy(1, 1_024, True, 0.10, 1.25, "Anthropic; DashScope, explicit"),
+    "block16": Policy(16, 16, False, True, 0.20, 1.0, "vLLM; no list price, counted like DashScope"),
+    "block64": Policy(64, 64, False, True, 0.10, 1.0, "DeepSeek V3"),
+    "block128": Policy(128, 1_024, False, True, 0.10, 1.0, "OpenAI up to GPT-5.5"),
+    "block256": Policy(256, 256, False, True, 0.20, 1.0, "DashScope, implicit"),
+    "block528": Policy(
+        528, 528, False, True, 0.20, 1.0, "vLLM with hybrid models; no list price, counted like DashScope"
+    ),
+    "exact": Policy(1, 0, True, True, 0.10, 1.0, "DeepSeek V4, without what it detects by itself"),
+    "marks": Policy(1, 1_024, True, False, 0.10, 1.25, "Anthropic; DashScope, explicit"),
 }
 
 REFERENCE = "block128"

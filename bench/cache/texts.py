@@ -53,7 +53,9 @@ class Texts:
         return policy.rounded(self.seen)
 
     def owed(self, policy: Policy) -> int:
-        return policy.rounded(self.whole if policy.whole_requests else min(self.shared, self.total - 1))
+        if not policy.whole_requests:
+            return policy.rounded(min(self.shared, self.total - 1))
+        return policy.rounded(self.whole if policy.far_back or self.broken_by is None else 0)
 
 
 @dataclass
