@@ -20,6 +20,8 @@ _MARK = {"cache_control": {"type": "ephemeral"}}
 
 WINDOW_TURNS = 6
 """Sliding window: the newest turns that stay."""
+SKILL_EVERY = 4
+"""Personal skills: the user adds one every so many turns."""
 MARKED_RESULT = 2
 """The moving mark: on the tool result so many before the last one."""
 
@@ -96,14 +98,18 @@ def moving_mark(call: Call) -> Call:
 def personal_skills_in_l1(call: Call) -> Call:
     """The user's own skills are part of the catalogue at the end of the system message."""
     head, *others = call.messages
-    return call.with_messages((_extended(head, f"\n{_personal_skills(call)}"), *others))
+    return call.with_messages((_extended(head, f"\n{_personal_skills(call.session, call.turn)}"), *others))
 
 
 def personal_skills_in_tail(call: Call) -> Call:
-    """What the design does: they come with the session's first turn."""
+    """What the design does: they come with the session's first turn, and again with the turn after a change."""
     head, *others = call.messages
-    block = exact_json({"role": "user", "content": f"<personal_skills>\n{_personal_skills(call)}\n</personal_skills>"})
-    return call.with_messages((head, block, *others))
+    for turn, start in reversed(list(enumerate(_turn_starts(others), start=1))):
+        skills = _personal_skills(call.session, turn)
+        if turn == 1 or skills != _personal_skills(call.session, turn - 1):
+            content = f"<personal_skills>\n{skills}\n</personal_skills>"
+            others.insert(start, exact_json({"role": "user", "content": content}))
+    return call.with_messages((head, *others))
 
 
 ABLATIONS = (
@@ -115,7 +121,7 @@ ABLATIONS = (
     Ablation("timestamp_in_head", "long20", "a timestamp in the head", timestamp_in_head),
     Ablation(
         "personal_skills_in_l1",
-        "short",
+        "bad",
         "personal skills in L1",
         personal_skills_in_l1,
         baseline=personal_skills_in_tail,
@@ -123,11 +129,11 @@ ABLATIONS = (
 )
 
 
-def _personal_skills(call: Call) -> str:
-    """Three skills of the session's user, who is another one in each session."""
-    names = ("gift-list", "size-notes", "office-orders")
+def _personal_skills(session: int, turn: int) -> str:
+    """The skills that the session's user has in a turn: one more every few turns."""
     return "\n".join(
-        f"- my/{name}: 用户 {call.session} 自己写的做法；提到 {name} 时先读我，其他时候不用读。" for name in names
+        f"- my/skill-{session}-{number}: 用户自己写的第 {number} 个做法；提到它时先读我，其他时候不用读。"
+        for number in range(1, 2 + turn // SKILL_EVERY)
     )
 
 

@@ -19,20 +19,19 @@ class Scenario:
 
 
 _RECALL = '[[offline:call=recall_memories|{"topic":"旅行"}]]'
-"""Has the model look into the long-term memory first: one more call of the turn, as in the seeds."""
+"""Has the model look into the long-term memory first: one more call of a turn that reads no skill, as in the seeds."""
 
 _LONG20 = (
-    f"想找一个通勤双肩包、一个电脑包和一个腰包，500 元以内，多看几款，列 20 款 {_RECALL}",
+    "想找一个通勤双肩包、一个电脑包和一个腰包，500 元以内，多看几款，列 20 款",
     f"请记住：我喜欢黑色。找一个防水双肩包、一个轻便双肩包和一个手提包，仔细找一下，列 20 款 {_RECALL}",
-    f"找一个商务双肩包、一个电脑双肩包和一个旅行双肩包，对比一下，哪个更适合天天背，列 20 款 {_RECALL}",
+    "找一个商务双肩包、一个电脑双肩包和一个旅行双肩包，对比一下，哪个更适合天天背，列 20 款",
     f"请记住：我不要真皮的东西。找一个学生双肩包、一个钱包和一个单肩包，300 元以内，多看几款，列 20 款 {_RECALL}",
     f"再找一个旅行颈枕、一个眼罩和一个耳塞，长途飞机上用，多看几款，列 20 款 {_RECALL}",
     f"请记住：我坐飞机喜欢靠窗。找一个记忆棉颈枕、一个充气颈枕和一个抱枕，对比一下，列 20 款 {_RECALL}",
     f"找一个可以拆洗的颈枕、一条毯子和一个靠垫，200 元以内，多看几款，列 20 款 {_RECALL}",
     f"请记住：我的行李箱是 28 寸的。再找一条行李绑带、一个行李牌和一个密码锁，多看几款，列 20 款 {_RECALL}",
     f"找一个行李箱和一个行李绑带，对比一下，哪款更好认，列 12 款 {_RECALL}",
-    "请记住：东西都寄德国。下个月出差，帮我配一套旅行装备：收纳袋、洗漱包、转换插头、颈枕，总共 800 元以内，列 12 款"
-    f" {_RECALL}",
+    "请记住：东西都寄德国。下个月出差，帮我配一套旅行装备：收纳袋、洗漱包、转换插头、颈枕，总共 800 元以内，列 12 款",
     f"请记住：我对羊毛过敏。找一个防水洗漱包和一个旅行分装瓶，多看几款，列 12 款 {_RECALL}",
     f"找一个转换插头和一个充电器，对比一下，德国和英国都能用的，列 12 款 {_RECALL}",
     f"请记住：我只带登机箱出差。找一个大号收纳袋和一个衣物压缩袋，仔细找一下，列 12 款 {_RECALL}",
@@ -97,14 +96,15 @@ def _short_sessions(count: int) -> Iterator[Session]:
 def _long_session() -> Iterator[str]:
     following = cycle(_FOLLOWING)
     for number, (kind, thing) in enumerate(_wishes()):
-        yield f"想找一个{kind}的{thing}，{200 + number} 元以内"
+        yield f"想找一个{kind}的{thing}，{200 + number} 元以内，列 12 款"
         for text in islice(following, 2):
             yield text.format(price=150 + number, kind=_KINDS[(number + 3) % len(_KINDS)])
 
 
 SCENARIOS = (
-    Scenario("long20", "20 turns across five kinds of things, as in the seeds", (Session("long20", _LONG20),)),
-    Scenario("short", "200 sessions of one to three turns, each of another user", tuple(_short_sessions(200))),
-    Scenario("bad", "corrections, new memory every turn, a strategy every other turn", (Session("bad", _BAD),)),
     Scenario("long100", "100 turns with compaction", (Session("long100", tuple(islice(_long_session(), 100))),)),
+    Scenario("long20", "20 turns across five kinds of things, as in the seeds", (Session("long20", _LONG20),)),
+    Scenario("bad", "corrections, new memory every turn, a strategy every other turn", (Session("bad", _BAD),)),
+    Scenario("short", "200 sessions of one to three turns, each of another user", tuple(_short_sessions(200))),
 )
+"""In the order in which they are played: what is long to judge comes first, what is long to play comes last."""

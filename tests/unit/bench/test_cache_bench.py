@@ -11,11 +11,12 @@ from bench.cache.ablations import (
     memory_in_system,
     moving_mark,
     personal_skills_in_l1,
+    personal_skills_in_tail,
     sliding_window,
     timestamp_in_head,
 )
 from bench.cache.calls import Call, CallReader, with_answers
-from bench.cache.figures import session_figures, skill_calls, unexplained
+from bench.cache.figures import session_figures, skill_calls, sum_of, unexplained
 from bench.cache.policies import POLICIES
 from bench.cache.replay import Replayed, prepared
 from bench.cache.scaling import scaled
@@ -225,6 +226,13 @@ def test_tokens_that_are_counted_otherwise_are_told(wire: Wire, tokens: QwenToke
     assert len(unexplained(replayed, texts, "block128")) == 1
 
 
+def test_what_an_engine_does_not_report_is_unknown_and_in_no_sum(wire: Wire) -> None:
+    call = wire.call(SYSTEM, user("包"))
+    reports = (ModelUsage(1_000, 600), ModelUsage(1_000, None), ModelUsage())
+    total = sum_of([Replayed(call, usage) for usage in reports])
+    assert (total.calls, total.unknown, total.prompt, total.cached, total.rate) == (3, 2, 1_000, 600, 0.6)
+
+
 def test_written_tokens_cost_what_the_list_says() -> None:
     assert POLICIES["marks"].cost(1_000, 600, 300) == pytest.approx(100 + 60 + 375)
 
@@ -300,10 +308,15 @@ def test_the_mark_that_moves(two_turns: Call) -> None:
     assert moving_mark(two_turns).messages[4] == two_turns.messages[4]
 
 
-def test_personal_skills_differ_between_users(wire: Wire) -> None:
-    mine, yours = (personal_skills_in_l1(wire.call(SYSTEM, user("包"), session=number)) for number in (1, 2))
-    assert mine.messages[0] != yours.messages[0]
-    assert mine.messages[1] == yours.messages[1]
+def test_personal_skills_change_the_head_or_come_with_a_turn(wire: Wire) -> None:
+    messages = [message for number in range(1, 6) for message in (user(f"第{number}轮"), said("好"))]
+    third, fifth = (wire.call(SYSTEM, *messages[: 2 * turn - 1], turn=turn) for turn in (3, 5))
+    assert personal_skills_in_l1(third).messages[0] != personal_skills_in_l1(fifth).messages[0]
+    assert personal_skills_in_l1(fifth).messages[1:] == fifth.messages[1:]
+    before, now = personal_skills_in_tail(third).messages, personal_skills_in_tail(fifth).messages
+    assert now[: len(before)] == before
+    blocks = [position for position, text in enumerate(now) if "<personal_skills>" in text]
+    assert [now[position + 1] for position in blocks] == [fifth.messages[1], fifth.messages[7]]
 
 
 # Scaling
