@@ -23,7 +23,7 @@ TOKEN_USER := me
 TARGET := local
 
 .PHONY: help setup lock lock-parts demo run chat usage token up down check-invariants check format contracts metrics providers \
-  bench-overhead eval-memory clean \
+  bench-cache bench-overhead eval-memory clean \
   test test-services test-containers test-compose
 
 help: ## Show this list
@@ -139,6 +139,9 @@ test-containers: setup ## Integration and e2e tests on PostgreSQL and Valkey con
 
 test-compose: setup ## Containers stopped and restarted under load, images, events through nginx (needs a Docker engine)
 	$(BIN)/pytest --timeout=900 tests/containers
+
+bench-cache: setup ## Measure the prefix cache under seven simulated providers (MODEL_SHADOW_URL=..., SCALE=...); JSON on the last line
+	@$(BIN)/python -m bench.cache
 
 bench-overhead: setup ## Measure what ShoppingX itself adds to a turn, on a quiet machine; JSON on the last line
 	$(BIN)/python -m bench.overhead

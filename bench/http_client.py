@@ -1,6 +1,6 @@
 """A small HTTP/1.1 client for load: the generator shares the machine with what it measures, so it must cost little.
 
-It speaks only what the gateway speaks: JSON with a content length, and event streams in chunks.
+It speaks only what our servers speak: JSON with a content length or in chunks, and event streams in chunks.
 """
 
 import asyncio
@@ -31,8 +31,12 @@ class Connection:
         self._writer: asyncio.StreamWriter | None = None
 
     async def ask(self, method: str, path: str, headers: Mapping[str, str], body: Any = None) -> Answer:
+        """`body` is a JSON value, or the bytes of one."""
         reader, status, answered = await self._send(method, path, headers, body)
-        content = await reader.readexactly(int(answered.get("content-length", "0")))
+        if "chunked" in answered.get("transfer-encoding", ""):
+            content = b"".join([chunk async for chunk in _chunks(reader)])
+        else:
+            content = await reader.readexactly(int(answered.get("content-length", "0")))
         return Answer(status, json.loads(content) if content else None)
 
     async def events(self, path: str, headers: Mapping[str, str]) -> AsyncIterator[StreamEvent]:
@@ -41,14 +45,11 @@ class Connection:
         if status != 200:
             raise ConnectionError(f"{path} answered {status}")
         text = b""
-        while size := int((await reader.readline()).strip() or b"0", 16):
-            text += await reader.readexactly(size)
-            await reader.readexactly(2)
-            *whole, text = text.split(b"\n\n")
+        async for chunk in _chunks(reader):
+            *whole, text = (text + chunk).split(b"\n\n")
             for block in whole:
                 if event := _event(block):
                     yield event
-        await reader.readline()
 
     def close(self) -> None:
         if self._writer is not None:
@@ -58,7 +59,7 @@ class Connection:
     async def _send(
         self, method: str, path: str, headers: Mapping[str, str], body: Any
     ) -> tuple[asyncio.StreamReader, int, dict[str, str]]:
-        content = b"" if body is None else json.dumps(body).encode()
+        content = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
         sent = {"Host": f"{self._host}:{self._port}", "Content-Length": str(len(content)), **headers}
         if body is not None:
             sent["Content-Type"] = "application/json"
@@ -82,6 +83,14 @@ class Connection:
             if not reused:
                 raise
         return await self._exchange(message)
+
+
+async def _chunks(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
+    """The chunks of a body, up to its end."""
+    while size := int((await reader.readline()).strip() or b"0", 16):
+        yield await reader.readexactly(size)
+        await reader.readexactly(2)
+    await reader.readline()
 
 
 def _event(block: bytes) -> StreamEvent | None:

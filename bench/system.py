@@ -12,6 +12,7 @@ from pydantic import SecretStr
 
 from devstack.database import create_database
 from devstack.local_files import LocalFiles
+from devstack.model_endpoint import offline_endpoint
 from devstack.servers.postgres import EmbeddedPostgres
 from devstack.servers.valkey import EmbeddedValkey
 from devstack.services import OFFLINE_MODEL, SERVICES
@@ -30,6 +31,10 @@ class System:
     """As the superuser, who sees every row and when it was committed."""
     processes: dict[str, int]
     """Process ids by name."""
+
+    @property
+    def offline_model_url(self) -> str:
+        return self.stack.services.url(OFFLINE_MODEL)
 
     @property
     def memory_url(self) -> str:
@@ -68,8 +73,11 @@ class System:
 
 
 @asynccontextmanager
-async def running_system(directory: Path) -> AsyncIterator[System]:
-    """Everything started under `directory` (an absolute path), where the catalogue's vectors may lie already."""
+async def running_system(directory: Path, chat_url: str | None = None) -> AsyncIterator[System]:
+    """Everything started under `directory` (an absolute path), where the catalogue's vectors may lie already.
+
+    `chat_url`: the base URL that the services are told for chat; without it that of the offline model.
+    """
     files = LocalFiles(directory / "bench", directory / "catalogue")
     files.remove()
     async with AsyncExitStack() as cleanup:
@@ -82,8 +90,15 @@ async def running_system(directory: Path) -> AsyncIterator[System]:
         cleanup.push_async_callback(valkey.stop)
         await valkey.start()
         database_url = await create_database(postgres.url, "shoppingx")
+        endpoint = offline_endpoint("")
         settings = DevstackSettings(
-            local_directory=directory, database_url=SecretStr(database_url), redis_url=SecretStr(valkey.url)
+            local_directory=directory,
+            database_url=SecretStr(database_url),
+            redis_url=SecretStr(valkey.url),
+            model_base_url=chat_url,
+            model_api_key=SecretStr(endpoint.api_key),
+            model_main=endpoint.main,
+            model_fast=endpoint.fast,
         )
         stack = await cleanup.enter_async_context(Stack(settings, files, lambda step: print(f"  {step}", flush=True)))
         database = await asyncpg.connect(database_url)

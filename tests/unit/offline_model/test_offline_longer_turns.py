@@ -359,3 +359,25 @@ def test_the_summary_has_directives_of_its_own() -> None:
     assert session.asked(REQUEST).text == "只有这些"
     session.turn("你好")
     assert "<summary>" in session.asked(REQUEST).text
+
+
+# How many
+
+
+@pytest.mark.parametrize(
+    ("words", "limit"),
+    [
+        ("想找一个通勤双肩包，500 元以内，列 16 款", 16),
+        ("find me a backpack and list 12", 12),
+        ("想找一个 16 寸电脑用的双肩包", None),
+    ],
+)
+def test_a_search_lists_as_many_as_the_user_says(words: str, limit: int | None) -> None:
+    session = Session()
+    session.turn(words)
+    calls = [call for message in session.messages for call in message.get("tool_calls", ())]
+    searches = [
+        json.loads(call["function"]["arguments"]) for call in calls if call["function"]["name"] == "item_search"
+    ]
+    assert [search.get("limit") for search in searches] == [limit]
+    assert "列" not in searches[0]["query"]

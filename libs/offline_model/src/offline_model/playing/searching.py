@@ -1,5 +1,6 @@
 """Turns the user's words and the remembered facts into searches: what to look for, step by step, and within what."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -24,6 +25,7 @@ from offline_model.playing.summaries import last_search_of
 _EXCLUDE_MAX = 50
 """Words that one search takes."""
 _CHEAPER = ("便宜", "cheaper")
+_LIST_SO_MANY = re.compile(r"列出?\s*(?P<zh>[1-9]\d?)\s*[款个件种]|\blist (?P<en>[1-9]\d?)\b", re.IGNORECASE)
 _SIDE_BY_SIDE = 2
 """Things of a set that are searched in one step."""
 
@@ -41,6 +43,8 @@ class SearchPlan:
     """The destination is the remembered one, not one of this turn."""
     exclude: list[str] = field(default_factory=list)
     platforms: list[str] = field(default_factory=list)
+    limit: int | None = None
+    """Products per search, where the user said how many to list."""
 
     @property
     def queries(self) -> list[str]:
@@ -62,6 +66,7 @@ class SearchPlan:
                 currency=self.currency,
                 ships_to=self.ships_to,
                 platforms=self.platforms,
+                limit=self.limit,
             )
 
 
@@ -92,6 +97,7 @@ def search_plan(scene: Scene, wishes: Wishes) -> SearchPlan | None:
         ships_to_remembered=not mentioned and remembered is not None,
         exclude=_in_turn([*_exclude_from_facts(scene), *exclude]),
         platforms=scene.platforms,
+        limit=_number_to_list(scene.words),
     )
 
 
@@ -134,6 +140,11 @@ def _second_query(query: str, words: str) -> str:
     if product:
         return " ".join(query.replace(product.word, f" {product.other} ").split())
     return f"{query} {in_language(is_chinese(query), '高评价', 'top rated')}"
+
+
+def _number_to_list(words: str) -> int | None:
+    found = _LIST_SO_MANY.search(words)
+    return int(found["zh"] or found["en"]) if found else None
 
 
 def _share(amount: Decimal | None, parts: int) -> Decimal | None:

@@ -1,0 +1,1 @@
+"""How much of what is sent a provider's prefix cache has already read: `make bench-cache`."""
