@@ -108,8 +108,12 @@ contracts: setup ## Write docs/api anew, and a golden file for every event whose
 	$(BIN)/python -m common.streams >docs/api/events.asyncapi.json
 	$(BIN)/python -m tests.support.released_shapes
 
+# Each worker has servers of its own. Given ones (TEST_DATABASE_URL, TEST_REDIS_URL) serve one worker: tests empty Redis.
+TEST_WORKERS := $(if $(TEST_DATABASE_URL)$(TEST_REDIS_URL),0,2)
+PARALLEL := --numprocesses $(TEST_WORKERS) --dist loadfile
+
 test: setup ## Unit, contract, integration, chaos and e2e tests on the embedded servers
-	$(BIN)/pytest
+	$(BIN)/pytest $(PARALLEL)
 
 # One environment per service: its own lock and pytest. Only its sources are on the path, and not the fixtures of
 # tests/conftest.py, which start the whole system. A library is tested where least is installed beside it.
@@ -135,7 +139,7 @@ test-service-%: setup
 # Ryuk, which cleans up after testcontainers, is one more image to pull; the tests clean up themselves.
 test-containers: setup ## Integration and e2e tests on PostgreSQL and Valkey containers (needs a Docker engine)
 	TEST_SERVERS=containers TESTCONTAINERS_RYUK_DISABLED=true TESTCONTAINERS_CONNECTION_MODE=docker_host TC_HOST=127.0.0.1 \
-	  $(BIN)/pytest tests/integration tests/e2e
+	  $(BIN)/pytest $(PARALLEL) tests/integration tests/e2e
 
 test-compose: setup ## Containers stopped and restarted under load, images, events through nginx (needs a Docker engine)
 	$(BIN)/pytest --timeout=900 tests/containers

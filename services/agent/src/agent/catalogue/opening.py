@@ -1,13 +1,16 @@
-"""Building and opening the catalogue: `python -m agent build-catalogue` once, then every agent opens it."""
+"""Building and opening the catalogue: `python -m agent build-catalogue` once, then every agent opens it.
+
+Qdrant's client is imported only where there is a server: that takes a second, half of what an agent needs to start.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from qdrant_client import QdrantClient
 
-from agent.catalogue import qdrant_index, vector_file
+from agent.catalogue import vector_file
 from agent.catalogue.catalogue import IndexedCatalogue
 from agent.catalogue.embeddings import Embedder, EmbeddingKind, FloatArray
 from agent.catalogue.errors import IndexMissing
@@ -15,6 +18,9 @@ from agent.catalogue.local_index import LocalIndex
 from agent.catalogue.products import Product, load_products
 from agent.catalogue.searchable import fingerprint, passage
 from common.logs import get_logger
+
+if TYPE_CHECKING:
+    from qdrant_client import QdrantClient
 
 _log = get_logger(__name__)
 
@@ -44,11 +50,13 @@ async def build_vectors(embedder: Embedder, directory: Path) -> BuildOutcome:
     return BuildOutcome(name, len(products), built=False)
 
 
-async def build_collection(embedder: Embedder, client: QdrantClient) -> BuildOutcome:
+async def build_collection(embedder: Embedder, client: "QdrantClient") -> BuildOutcome:
     """Fill and publish the collection on a Qdrant server, unless it is published.
 
     For a command line: Qdrant is called on the event loop. Raises also CatalogueUnavailable.
     """
+    from agent.catalogue import qdrant_index
+
     products = load_products()
     name = fingerprint(products, embedder.model)
     if qdrant_index.is_published(client, name):
@@ -63,6 +71,8 @@ async def build_index(
 ) -> BuildOutcome:
     """Build where the settings say: a Qdrant server if there is one, else the directory."""
     if qdrant_url is not None:
+        from agent.catalogue import qdrant_index
+
         client = qdrant_index.connect(qdrant_url)
         try:
             return await build_collection(embedder, client)
@@ -84,6 +94,8 @@ def open_catalogue(
     products = load_products()
     name = fingerprint(products, embedder.model)
     if qdrant_url is not None:
+        from agent.catalogue import qdrant_index
+
         client = qdrant_index.connect(qdrant_url)
         if not qdrant_index.is_published(client, name):
             client.close()
