@@ -27,7 +27,7 @@ from memory.database.transactions import Database
 from memory.dispatch.backlog import Backlog
 from memory.dispatch.publisher import EventPublisher
 from memory.dispatch.sweeper import Sweeper
-from memory.encryption.key_store import PostgresKeyStore, read_master_key
+from memory.encryption.key_store import PostgresKeyStore, read_master_keys
 from memory.health import MemoryHealth
 from memory.measurements import MemoryMetrics
 from memory.openapi import memory_openapi
@@ -39,6 +39,8 @@ _log = get_logger(__name__)
 _LAST_ROUND_SECONDS = 3.0
 
 _DISPATCH_CONNECTIONS = 3
+_KEY_CONNECTIONS = 3
+"""Where keys have a database of their own; they are asked for once in minutes per user."""
 
 _BODY_LIMIT = 4 * 1024 * 1024
 """A step may carry several tool results; the public limit is the gateway's."""
@@ -47,7 +49,11 @@ _BODY_LIMIT = 4 * 1024 * 1024
 def build_database(settings: MemorySettings, policy: Policy, clock: Clock, metrics: Metrics | None = None) -> Database:
     users = Pool(settings.memory_database_url.get_secret_value(), settings.database_pool_size)
     dispatch = Pool(settings.memory_dispatch_database_url.get_secret_value(), _DISPATCH_CONNECTIONS)
-    keys = PostgresKeyStore(users, read_master_key(settings.memory_master_key_file), clock, new_id)
+    masters = read_master_keys(settings.memory_master_key_file, settings.memory_previous_master_key_files)
+    key_pool = users
+    if settings.key_database_url is not None:
+        key_pool = Pool(settings.key_database_url.get_secret_value(), _KEY_CONNECTIONS)
+    keys = PostgresKeyStore(key_pool, masters, clock, new_id)
     measured = MemoryMetrics(metrics or Metrics(MEMORY))
     return Database(users, dispatch, keys, policy, clock, new_id, measured)
 
