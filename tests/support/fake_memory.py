@@ -162,7 +162,6 @@ class FakeMemory:
             (operations.DELETE_FACT, self._delete_fact),
             (operations.FACT_HISTORY, self._history),
             (operations.RESTORE_FACT, self._restore),
-            (operations.UNDO_FACT, self._undo),
             (operations.IMPORT_FACTS, self._import),
             (operations.EXPORT_DATA, self._export),
             (operations.ERASE_USER, self._erase),
@@ -295,7 +294,8 @@ class FakeMemory:
         fact = self._facts.get((request.owner, request.key))
         if fact is None:
             raise ProblemError(ProblemCode.NOT_FOUND)
-        return FactDetail(fact=fact, versions=self._history(request).versions, evidence=[], expires_at=None)
+        versions = self._history(request).versions[::-1]
+        return FactDetail(fact=fact, versions=versions, evidence=[], expires_at=None)
 
     def _put_fact(self, request: PutFact) -> Fact:
         proposed = request.proposed
@@ -356,17 +356,11 @@ class FakeMemory:
     def _restore(self, request: RestoreFact) -> Fact:
         version = _owned(self._versions, request.version_id, request.owner)
         self._must_hold(request.precondition, self._facts.get((request.owner, version.key)))
-        fact = self._facts[request.owner, version.key].model_copy(update={"value": version.value})
+        known = self._facts[request.owner, version.key]
+        self._seq += 1
+        fact = known.model_copy(update={"value": version.value, "revision": f"{self._seq}.2.0"})
         self._facts[request.owner, version.key] = fact
         return fact
-
-    def _undo(self, request: FactEditRequest) -> Fact:
-        versions = self._history(request).versions
-        if not versions:
-            raise ProblemError(ProblemCode.NOTHING_TO_UNDO)
-        return self._restore(
-            RestoreFact(owner=request.owner, version_id=versions[-1].version_id, precondition=request.precondition)
-        )
 
     def _import(self, request: ImportFacts) -> Imported:
         outcomes = []

@@ -1,6 +1,6 @@
 """What a use case works by, taken from the settings once."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from memory.facts.gate import BUILT_IN_RULES, IdentifierRule
@@ -23,7 +23,7 @@ class Policy:
     identifier_rules: tuple[IdentifierRule, ...] = BUILT_IN_RULES
     """What `validate_fact` refuses, in order."""
     max_facts: int = 500
-    lifetime: Lifetime = Lifetime(retention_days=365, decay_days=180)
+    lifetime: Lifetime = field(default_factory=lambda: Lifetime(retention_days=365, decay_days=180))
     candidate_days: int = 90
     session_days: int = 180
 

@@ -11,7 +11,6 @@ from common.memory_api.operations import Service
 from common.settings import ServiceSettings
 from memory.facts.gate.operator_patterns import operator_rules
 
-
 _CONSUMERS_NEED_DAYS = 7
 """Work on a turn (its curation, a replay) may still read it for this long."""
 
@@ -24,7 +23,7 @@ class MemorySettings(ServiceSettings):
     redis_url: SecretStr
     memory_master_key_file: Path
     memory_previous_master_key_files: tuple[Path, ...] = ()
-    """Master keys that some users' keys may still be wrapped with; a JSON list. `python -m memory keys rotate` ends it."""
+    """Master keys that users' keys may still be wrapped with; a JSON list. `python -m memory keys rotate` ends it."""
     key_database_url: SecretStr | None = None
     """Where the users' keys lie, if not beside their data: the same role in a database with a shorter backup life."""
     service_token_gateway: SecretStr

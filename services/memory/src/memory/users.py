@@ -4,6 +4,7 @@ Lock order everywhere: user → session → turn → work record → facts.
 """
 
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from sqlalchemy import and_, bindparam, select, update
@@ -14,6 +15,7 @@ from sqlalchemy.sql.schema import Table
 from memory.database.schema import users
 from memory.database.statements import Statement, owner_parameter
 from memory.database.transactions import UserTransaction
+from memory.encryption.keys import DataKey
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,8 @@ class Counters:
     last_clear_id: UUID | None
     last_erase_id: UUID | None
     key_id: UUID
+    key_changed_at: datetime | None
+    retained_at: datetime | None
 
 
 def own(table: Table) -> ColumnElement[bool]:
@@ -56,17 +60,30 @@ async def lock_user(tx: UserTransaction) -> Counters:
     key_id = tx.cipher.use(row.key_id)
     if row.key_id is None:  # from before keys had ids
         await tx.connection.execute(_NAME_KEY, {"new_key_id": key_id})
-    return Counters(row.seq, row.memory_purge_gen, row.last_clear_id, row.last_erase_id, key_id)
+    return Counters(
+        row.seq,
+        row.memory_purge_gen,
+        row.last_clear_id,
+        row.last_erase_id,
+        key_id,
+        row.key_changed_at,
+        row.retained_at,
+    )
 
 
 KEY_IN_FORCE = select(users.c.key_id).where(own(users)).scalar_subquery()
 """Which key is in force, as a value in the statement that locks something else of the user's."""
 
 
-async def put_key_in_force(tx: UserTransaction, key_id: UUID) -> None:
+async def put_key_in_force(tx: UserTransaction, key: DataKey) -> None:
     """From now on the user's words are sealed with this key; the caller holds the user's lock."""
+    key_id = tx.cipher.learn(key)
     await tx.connection.execute(_CHANGE_KEY, {"new_key_id": key_id, "new_key_changed_at": tx.now})
-    tx.cipher.use(key_id)
+
+
+async def note_keys_settled(tx: UserTransaction) -> None:
+    """Only the key in force is left; the caller holds the user's lock."""
+    await tx.connection.execute(update(users).where(own(users)).values(key_changed_at=None))
 
 
 async def next_seq(tx: UserTransaction) -> int:

@@ -222,7 +222,7 @@ class FactKeyRequest(OwnedRequest):
 
 
 class FactEditRequest(FactKeyRequest, ConditionalRequest):
-    """Delete a fact, or undo its last change."""
+    """Delete a fact."""
 
 
 class History(Message):

@@ -26,7 +26,6 @@ from common.memory_api.operations import (
     LIST_FACTS,
     PUT_FACT,
     RESTORE_FACT,
-    UNDO_FACT,
 )
 from common.problems import ProblemCode
 from gateway.authentication.caller import CurrentOwner, NamedOwner
@@ -34,6 +33,7 @@ from gateway.dependencies import Memory
 from gateway.openapi import WITH_BODY, problems
 from gateway.preferences.preconditions import GivenPrecondition, tag
 from gateway.preferences.schemas import FactEdit, FactFilter, FactKey, GivenFilter, VersionToRestore
+from gateway.preferences.undoing import undo_last_change
 
 router = APIRouter(prefix="/api/preferences", tags=["preferences"])
 
@@ -121,7 +121,7 @@ async def undo_fact(
     key: FactKey, owner: NamedOwner, memory: Memory, when: GivenPrecondition, response: Response
 ) -> Fact:
     """Brings back what it said before; undone twice, it says again what it says now."""
-    return tag(response, await memory.ask(UNDO_FACT, FactEditRequest(owner=owner, key=key, precondition=when)))
+    return tag(response, await undo_last_change(memory, owner, key, when))
 
 
 def _listing(owner: Owner, chosen: FactFilter) -> ListFacts:

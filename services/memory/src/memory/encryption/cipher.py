@@ -57,6 +57,11 @@ class UserCipher:
         self._in_force = found
         return found.key_id
 
+    def learn(self, key: DataKey) -> UUID:
+        """Seal with this new key from now on."""
+        self._ring = (*self._ring, key)
+        return self.use(key.key_id)
+
     def encrypt(self, text: str, place: Place) -> bytes:
         key = self._sealing_key()
         nonce = os.urandom(_NONCE_BYTES)

@@ -1,7 +1,7 @@
 """A user's data keys, and how they are stored: wrapped by the master key.
 
 A user has one key in force; while a rotation goes on, the older ones are still there for reading. Which one is in force
-is said by the user's row (`users.key_id`), in the database that holds what was encrypted, so that the two change together.
+is said by the user's row (`users.key_id`), in the database that holds what was encrypted: so the two change together.
 """
 
 import hashlib
@@ -30,8 +30,8 @@ class UnknownKey(CannotDecrypt):
 
 @dataclass(frozen=True)
 class DataKey:
-    """`secret` encrypts; `hash_secret` makes keyed hashes and is carried on when the key is rotated, since hashes cannot be
-    made again from what they are of."""
+    """`secret` encrypts; `hash_secret` makes keyed hashes and is carried on when the key is rotated, since what they are
+    of is not there to make them anew."""
 
     key_id: UUID
     secret: bytes = field(repr=False)

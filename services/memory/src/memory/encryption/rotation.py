@@ -10,12 +10,11 @@ from uuid import UUID
 from sqlalchemy import LargeBinary, bindparam, func, literal, select, update
 
 from common.memory_api.base import Owner
-from memory.database.schema import users
 from memory.database.statements import Statement
 from memory.database.transactions import Database, UserTransaction
 from memory.encryption.cipher import sealing_prefix
 from memory.encryption.sealed_columns import SEALED_COLUMNS, SealedColumn
-from memory.users import lock_user, own, put_key_in_force
+from memory.users import lock_user, note_keys_settled, own, put_key_in_force
 
 BATCH = 200
 
@@ -29,28 +28,31 @@ async def rotate_key(database: Database, owner: Owner) -> int:
 
     The older keys stay until `settle_keys` finds, some minutes later, that nothing of theirs is left.
     """
-    key = await database.keys.add(owner, same_hashes=True)
     async with database.of_user(owner) as tx:
         await lock_user(tx)
-        await put_key_in_force(tx, key.key_id)
+        await put_key_in_force(tx, await database.keys.add(owner, same_hashes=True))
     return await seal_anew(database, owner)
 
 
 async def settle_keys(database: Database, owner: Owner) -> bool:
-    """Finish what a rotation or an erasure has begun. True where the user has one key, the one in force."""
+    """Finish what a rotation or an erasure has begun. True where the key in force is the only one left."""
     async with database.of_user(owner) as tx:
-        row = (await tx.connection.execute(select(users.c.key_id, users.c.key_changed_at).where(own(users)))).one()
-        changed_at, now = row.key_changed_at, tx.now
-    if changed_at is None:
-        return True
-    if changed_at > now - _LONGEST_TRANSACTION:
-        return False
+        changed_at = (await lock_user(tx)).key_changed_at
+        if changed_at is None:
+            return True
+        if changed_at > tx.now - _LONGEST_TRANSACTION:
+            return False
     await seal_anew(database, owner)
-    await database.keys.keep_only(owner, row.key_id)
-    async with database.of_user(owner) as tx:
-        settled = update(users).where(own(users), users.c.key_id == row.key_id).values(key_changed_at=None)
-        await tx.connection.execute(settled)
+    await destroy_older_keys(database, owner)
     return True
+
+
+async def destroy_older_keys(database: Database, owner: Owner) -> None:
+    """Destroy all keys but the one in force, under the user's lock: nobody changes it meanwhile."""
+    async with database.of_user(owner) as tx:
+        counters = await lock_user(tx)
+        await database.keys.keep_only(owner, counters.key_id)
+        await note_keys_settled(tx)
 
 
 async def seal_anew(database: Database, owner: Owner) -> int:

@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from sqlalchemy import Column, LargeBinary, Table
+from sqlalchemy import Column, Table
 
 from memory.database.schema import (
     behaviour,

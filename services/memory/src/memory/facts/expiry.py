@@ -37,7 +37,7 @@ def ages_of(row: Row) -> Ages:
 
 
 async def expired_among(tx: UserTransaction, rows: Sequence[Row]) -> frozenset[UUID]:
-    """Ids of the facts that may no longer be read. The user's time zone is asked for only where it makes a difference."""
+    """Ids of the facts that may no longer be read. The user's time zone is asked for only where it matters."""
     lifetime = tx.policy.lifetime
     ages = {row.fact_id: ages_of(row) for row in rows}
     zone: tzinfo = UTC

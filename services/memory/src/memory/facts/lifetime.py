@@ -1,8 +1,8 @@
 """How long a fact is remembered. Pure: takes times, returns times.
 
 A constraint expires only by its user's word (an `expires_at` of its own). Everything else is forgotten when nobody has
-said it for `retention_days`, or when it was neither said nor shown to a turn for `decay_days`. Days end at midnight where
-the user lives.
+said it for `retention_days`, or when it was neither said nor shown to a turn for `decay_days`. Days end at midnight
+where the user lives.
 """
 
 from dataclasses import dataclass

@@ -7,29 +7,19 @@ from collections.abc import Sequence
 
 from common.memory_api.facts import Fact, FactPage, ListFacts
 from common.problems import ProblemCode, ProblemError
-from common.text import normalise
 from memory.database.transactions import UserTransaction
+from memory.facts.matching import match_facts
 from memory.facts.rows import read_facts
 
 
 async def list_facts(tx: UserTransaction, request: ListFacts) -> FactPage:
-    chosen = [fact for fact in await read_facts(tx) if _is_chosen(fact, request)]
+    chosen = [
+        fact
+        for fact in match_facts(await read_facts(tx), request.text or "")
+        if request.category in (None, fact.category) and request.source in (None, fact.source)
+    ]
     page, next_cursor = _page(chosen, request)
     return FactPage(facts=page, next_cursor=next_cursor, memory_enabled=tx.policy.memory_enabled)
-
-
-def says(fact: Fact, text: str) -> bool:
-    """Whether the fact's key or value contains the text: substrings, since Chinese is not split at spaces."""
-    wanted = normalise(text)
-    return wanted in normalise(fact.value) or wanted in normalise(fact.key.replace("_", " "))
-
-
-def _is_chosen(fact: Fact, request: ListFacts) -> bool:
-    return (
-        request.category in (None, fact.category)
-        and request.source in (None, fact.source)
-        and (request.text is None or says(fact, request.text) or request.text in fact.key)
-    )
 
 
 def _page(facts: Sequence[Fact], request: ListFacts) -> tuple[list[Fact], str | None]:

@@ -4,7 +4,6 @@ Facts are ordered by (seq, rank, run) of their last writer. A write applies wher
 stands there; the clock has no say.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple
@@ -249,11 +248,3 @@ async def _keep_version(tx: UserTransaction, existing: MemoryFactRow) -> None:
 
 def _ordered(order: Order) -> dict[str, int]:
     return {"seq": order.seq, "rank": order.rank, "run": order.run}
-
-
-def match_facts(facts: Sequence[Fact], topic: str, limit: int) -> list[Fact]:
-    """Facts whose key or value contains the topic: substrings, since Chinese is not split at spaces."""
-    wanted = normalise(topic)
-    return [
-        fact for fact in facts if wanted in normalise(fact.value) or wanted in normalise(fact.key.replace("_", " "))
-    ][:limit]

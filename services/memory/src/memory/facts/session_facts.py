@@ -1,7 +1,7 @@
 """What `save_memory` could not store because memory did not answer. It holds for its session, as its user was told.
 
-The agent finds it in the session's log; here it passes what a write would have passed: the gate, the user's words of its
-turn, the tombstones, the generation, and whatever was said of the same key since.
+The agent finds it in the session's log; here it passes what a write would have passed: the gate, the user's words of
+its turn, the tombstones, the generation, and whatever was said of the same key since.
 """
 
 from collections.abc import Mapping, Sequence

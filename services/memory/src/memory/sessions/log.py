@@ -23,7 +23,9 @@ _OF_SESSION = and_(own(sessions), sessions.c.session_id == bindparam("session_id
 _ENTRIES = select(session_log).where(own(session_log), session_log.c.session_id == bindparam("session_id"))
 
 _LOCK = Statement(
-    select(sessions.c.head, KEY_IN_FORCE.label("key_id")).where(_OF_SESSION).with_for_update(of=sessions, key_share=True)
+    select(sessions.c.head, KEY_IN_FORCE.label("key_id"))
+    .where(_OF_SESSION)
+    .with_for_update(of=sessions, key_share=True)
 )
 _EXISTS = Statement(select(sessions.c.session_id).where(_OF_SESSION))
 _MOVE_HEAD = Statement(

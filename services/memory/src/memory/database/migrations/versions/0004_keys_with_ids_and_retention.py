@@ -1,4 +1,4 @@
-"""Keys with ids, so that they can be rotated and erased; when each user's data was last looked through for what expired."""
+"""Keys with ids, so that they can be rotated and erased; when each user's data was last looked through."""
 
 from collections.abc import Sequence
 
@@ -17,9 +17,7 @@ def upgrade() -> None:
     op.add_column("users", sa.Column("key_changed_at", sa.DateTime(timezone=True), nullable=True))
     op.add_column("users", sa.Column("retained_at", sa.DateTime(timezone=True), nullable=True))
     op.create_index("users_retained", "users", ["retained_at"])
-    op.add_column(
-        "user_keys", sa.Column("older_key_ids", sa.ARRAY(sa.Uuid()), nullable=False, server_default="{}")
-    )
+    op.add_column("user_keys", sa.Column("older_key_ids", sa.ARRAY(sa.Uuid()), nullable=False, server_default="{}"))
     op.add_column(
         "user_keys", sa.Column("older_wrapped_keys", sa.ARRAY(sa.LargeBinary()), nullable=False, server_default="{}")
     )
