@@ -71,7 +71,7 @@ class UserCipher:
     def decrypt(self, stored: bytes, place: Place) -> str:
         """Raises CannotDecrypt."""
         version, body = stored[0] if stored else 0, stored[1:]
-        if version == _WITH_KEY_ID:
+        if version == _WITH_KEY_ID and len(body) >= _KEY_ID_BYTES:
             key = self._key(UUID(bytes=body[:_KEY_ID_BYTES]))
             if key is None:
                 raise UnknownKey(place.column)

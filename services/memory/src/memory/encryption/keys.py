@@ -30,8 +30,8 @@ class UnknownKey(CannotDecrypt):
 
 @dataclass(frozen=True)
 class DataKey:
-    """`secret` encrypts; `hash_secret` makes keyed hashes and is carried on when the key is rotated, since what they are
-    of is not there to make them anew."""
+    """`secret` encrypts; `hash_secret` makes keyed hashes and is carried on when the key is rotated: what they were
+    made from is not there any more."""
 
     key_id: UUID
     secret: bytes = field(repr=False)

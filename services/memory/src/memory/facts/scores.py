@@ -1,4 +1,4 @@
-"""How well a fact is supported, and what it costs to miss it. Pure: made from what is stored, so both are up to date."""
+"""How well a fact is supported, and what it costs to miss it. Pure: made from what is stored, so never out of date."""
 
 from common.memory_api.facts import FactSource, MemoryCategory
 
