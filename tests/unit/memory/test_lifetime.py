@@ -1,9 +1,11 @@
 """How long a fact is remembered, day by day and zone by zone."""
 
 from datetime import UTC, datetime, timedelta
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from common.memory_api.facts import FactSource, MemoryCategory
 from memory.facts.lifetime import Ages, Lifetime, end_of_day
@@ -13,6 +15,7 @@ SHANGHAI = ZoneInfo("Asia/Shanghai")
 BERLIN = ZoneInfo("Europe/Berlin")
 LIFETIME = Lifetime(retention_days=30, decay_days=10)
 SAID = datetime(2026, 11, 1, 15, 30, tzinfo=UTC)
+ZONES = sorted(available_timezones())
 A_MOMENT = timedelta(microseconds=1)
 
 
@@ -59,11 +62,25 @@ def test_nothing_expires_where_nothing_is_set() -> None:
     assert Lifetime(None, 10).end(preference(), UTC) == end_of_day(SAID, 10, UTC)
 
 
-def test_the_zone_is_asked_for_only_where_it_makes_a_difference() -> None:
-    for days in range(60):
-        now = SAID + timedelta(days=days / 2)
-        ended = {LIFETIME.has_ended(preference(), now, ZoneInfo(name)) for name in ("Pacific/Kiritimati", "Etc/GMT+12")}
-        assert LIFETIME.depends_on_zone(preference(), now) == (len(ended) == 2), days
+@given(
+    said=st.timedeltas(timedelta(0), timedelta(days=7_000)),
+    used=st.integers(0, 40),
+    later=st.timedeltas(timedelta(0), timedelta(days=60)),
+    zones=st.tuples(st.sampled_from(ZONES), st.sampled_from(ZONES)),
+)
+def test_where_the_zone_is_not_asked_for_it_makes_no_difference(
+    said: timedelta, used: int, later: timedelta, zones: tuple[str, str]
+) -> None:
+    said_at = SAID + said
+    ages, now = preference(said_at=said_at, used_at=said_at + timedelta(days=used)), said_at + later
+    if not LIFETIME.depends_on_zone(ages, now):
+        ended = {LIFETIME.has_ended(ages, now, ZoneInfo(zone)) for zone in zones}
+        assert len(ended) == 1
+
+
+def test_the_zone_is_mostly_not_asked_for() -> None:
+    noons = [SAID + timedelta(days=days, hours=12) for days in range(60)]
+    assert [n for n, noon in enumerate(noons) if LIFETIME.depends_on_zone(preference(), noon)] == [10, 30]
 
 
 def test_confidence_grows_with_turns_and_importance_with_what_a_miss_costs() -> None:

@@ -7,7 +7,7 @@ Every step may be repeated, by whoever comes next: the retention job goes on wit
 from datetime import timedelta
 from uuid import UUID
 
-from sqlalchemy import LargeBinary, bindparam, func, literal, select, update
+from sqlalchemy import LargeBinary, bindparam, func, select, update
 
 from common.memory_api.base import Owner
 from memory.database.statements import Statement
@@ -80,9 +80,8 @@ async def _seal_batch(tx: UserTransaction, sealed: SealedColumn) -> int:
 def _sealed_otherwise(sealed: SealedColumn, key_id: UUID) -> Statement:
     prefix = sealing_prefix(key_id)
     begins_with = func.substr(sealed.column, 1, len(prefix), type_=LargeBinary)
-    row_id = literal(sealed.column.name) if sealed.row_id is None else sealed.row_id
     return Statement(
-        select(row_id.label("row_id"), sealed.column.label("stored"))
+        select(sealed.row_id_value.label("row_id"), sealed.column.label("stored"))
         .where(own(sealed.table), sealed.column.is_not(None), begins_with != prefix)
         .limit(BATCH)
         .with_for_update(key_share=True)
@@ -90,9 +89,8 @@ def _sealed_otherwise(sealed: SealedColumn, key_id: UUID) -> Statement:
 
 
 def _replacing(sealed: SealedColumn) -> Statement:
-    row_id = literal(sealed.column.name) if sealed.row_id is None else sealed.row_id
     return Statement(
         update(sealed.table)
-        .where(own(sealed.table), row_id == bindparam("row_id"))
+        .where(own(sealed.table), sealed.row_id_value == bindparam("row_id"))
         .values({sealed.column.name: bindparam("sealed")})
     )

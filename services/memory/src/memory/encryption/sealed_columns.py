@@ -1,8 +1,9 @@
 """Which columns hold a user's words, and where each ciphertext says it belongs."""
 
 from typing import Any, NamedTuple
+from uuid import UUID
 
-from sqlalchemy import Column, Table
+from sqlalchemy import Column, ColumnElement, Table, literal
 
 from memory.database.schema import (
     behaviour,
@@ -31,8 +32,13 @@ class SealedColumn(NamedTuple):
     def name(self) -> str:
         return f"{self.table.name}.{self.column.name}"
 
-    def place(self, row_id: Any) -> Place:
-        return Place(self.name, self.column.name if self.row_id is None else row_id)
+    @property
+    def row_id_value(self) -> ColumnElement[Any]:
+        """What names the row in its ciphertext's place, as a value in a query."""
+        return literal(self.column.name) if self.row_id is None else self.row_id
+
+    def place(self, row_id: UUID | str) -> Place:
+        return Place(self.name, row_id)
 
 
 SEALED_COLUMNS = (

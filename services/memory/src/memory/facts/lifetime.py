@@ -6,9 +6,12 @@ where the user lives.
 """
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, time, timedelta, timezone, tzinfo
+from datetime import UTC, datetime, time, timedelta, tzinfo
 
 from common.memory_api.facts import MemoryCategory
+
+_CLOCK_CHANGE = timedelta(hours=2)
+"""Most that a day may be longer or shorter."""
 
 
 @dataclass(frozen=True)
@@ -30,14 +33,11 @@ class Lifetime:
 
     def end(self, ages: Ages, zone: tzinfo) -> datetime | None:
         """When the fact becomes unreadable; None is never."""
-        ends = [] if ages.expires_at is None else [ages.expires_at]
         if ages.said_at is None:
-            ends.append(datetime.min.replace(tzinfo=UTC))
-        elif ages.category is not MemoryCategory.CONSTRAINT:
-            if self.retention_days is not None:
-                ends.append(end_of_day(ages.said_at, self.retention_days, zone))
-            if self.decay_days is not None:
-                ends.append(end_of_day(max(ages.said_at, ages.used_at or ages.said_at), self.decay_days, zone))
+            return datetime.min.replace(tzinfo=UTC)
+        ends = [end_of_day(since, days, zone) for since, days in self._limits(ages)]
+        if ages.expires_at is not None:
+            ends.append(ages.expires_at)
         return min(ends, default=None)
 
     def has_ended(self, ages: Ages, now: datetime, zone: tzinfo) -> bool:
@@ -45,15 +45,24 @@ class Lifetime:
         return end is not None and end <= now
 
     def depends_on_zone(self, ages: Ages, now: datetime) -> bool:
-        """Whether the fact has ended in one part of the world and not yet in another."""
-        return self.has_ended(ages, now, _FIRST_ZONE) and not self.has_ended(ages, now, _LAST_ZONE)
+        """Whether it may have ended in one part of the world and not in another. Wherever somebody lives, a day ends
+        less than a day after any of its moments."""
+        margin = _CLOCK_CHANGE
+        return any(
+            since + timedelta(days=days) - margin <= now <= since + timedelta(days=days + 1) + margin
+            for since, days in self._limits(ages)
+        )
+
+    def _limits(self, ages: Ages) -> list[tuple[datetime, int]]:
+        """From when on how many days are counted."""
+        if ages.said_at is None or ages.category is MemoryCategory.CONSTRAINT:
+            return []
+        last_seen = max(ages.said_at, ages.used_at or ages.said_at)
+        limits = ((ages.said_at, self.retention_days), (last_seen, self.decay_days))
+        return [(since, days) for since, days in limits if days is not None]
 
 
 def end_of_day(moment: datetime, days: int, zone: tzinfo) -> datetime:
     """The midnight that ends the day which is `days` after that of `moment`, as it is in `zone`."""
     day = moment.astimezone(zone).date() + timedelta(days=days + 1)
     return datetime.combine(day, time.min, tzinfo=zone).astimezone(UTC)
-
-
-_FIRST_ZONE, _LAST_ZONE = timezone(timedelta(hours=14)), timezone(timedelta(hours=-12))
-"""Where a day ends first and last."""

@@ -44,7 +44,7 @@ def _cursor_at(fact: Fact) -> str:
 
 def _place_at(cursor: str) -> tuple[int, str]:
     try:
-        seq, _, key = base64.urlsafe_b64decode(cursor.encode()).decode().partition(":")
+        seq, key = base64.urlsafe_b64decode(cursor.encode()).decode().split(":", 1)
         return -int(seq), key
     except (ValueError, binascii.Error):
         raise ProblemError(ProblemCode.INVALID_REQUEST, "cursor is none that was given out") from None
