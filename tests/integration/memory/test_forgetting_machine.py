@@ -10,7 +10,7 @@ user said dies with an erasure only.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -71,6 +71,7 @@ from memory.retention.job import RetentionJob
 
 VALUES = ("只穿深蓝色的外套", "鞋子要四十二码半", "不吃带花生的零食", "东西都寄去汉堡")
 KEYS = ("colour", "size", "food")
+STAGES = ("accepted", "claimed", "shown", "saved", "finished", "in curation", "curated")
 
 A_NO = frozenset(
     {
@@ -197,39 +198,31 @@ class Forgetting(RuleBasedStateMachine):
 
     # What the system does.
 
-    @rule(value=st.sampled_from(VALUES), again=st.booleans())
-    def accept(self, value: str, again: bool) -> None:
-        self._try(self._accept(value, again))
+    @rule(value=st.sampled_from(VALUES), again=st.booleans(), stage=st.sampled_from(STAGES), key=st.sampled_from(KEYS))
+    def a_turn_comes_as_far_as(self, value: str, again: bool, stage: str, key: str) -> None:
+        """And stays there, until somebody goes on with it."""
+        self._try(self._come_to(STAGES.index(stage), value, again, key))
+
+    @precondition(lambda self: self.agents or self.curators)
+    @rule(data=st.data())
+    def somebody_goes_on(self, data: st.DataObject) -> None:
+        self._try(self._act(data))
 
     @precondition(lambda self: self.world.stream.events)
     @rule(data=st.data())
-    def deliver(self, data: st.DataObject) -> None:
-        """An event is read, the first time or once more."""
+    def an_event_is_read_once_more(self, data: st.DataObject) -> None:
         self._try(self._deliver(data.draw(st.sampled_from(self.world.stream.events))))
 
-    @precondition(lambda self: self.agents)
-    @rule(data=st.data())
-    def an_agent_goes_on(self, data: st.DataObject) -> None:
-        self._try(self._agent_act(data)(data.draw(st.sampled_from(self.agents))))
-
-    @precondition(lambda self: self.curators)
-    @rule(data=st.data(), key=st.sampled_from(KEYS))
-    def a_curator_goes_on(self, data: st.DataObject, key: str) -> None:
-        self._try(self._ingest(data.draw(st.sampled_from(self.curators)), key))
-
-    @rule(seconds=st.sampled_from([3.0, 20.0, 200.0]))
-    def time_passes_and_the_sweeper_comes(self, seconds: float) -> None:
-        self.world.clock.advance(seconds)
-        self.world.run(self.world.sweeper.sweep())
-
-    @rule()
-    def the_key_is_rotated(self) -> None:
-        self._try(rotate_key(self.world.database, self.owner))
-
-    @rule()
-    def the_retention_job_comes(self) -> None:
-        self.world.clock.advance(86_400.0)
-        self.world.run(self.world.retention.run_round())
+    @rule(what=st.sampled_from(["sweep", "sweep", "rotate", "retain"]), seconds=st.sampled_from([3.0, 20.0, 200.0]))
+    def something_happens_by_itself(self, what: str, seconds: float) -> None:
+        if what == "rotate":
+            self._try(rotate_key(self.world.database, self.owner))
+        elif what == "retain":
+            self.world.clock.advance(86_400.0)
+            self.world.run(self.world.retention.run_round())
+        else:
+            self.world.clock.advance(seconds)
+            self.world.run(self.world.sweeper.sweep())
 
     # What the user says, alone or at the same moment as somebody else goes on.
 
@@ -238,12 +231,9 @@ class Forgetting(RuleBasedStateMachine):
         self._try(self._word(data))
 
     @precondition(lambda self: self.agents or self.curators)
-    @rule(data=st.data(), key=st.sampled_from(KEYS))
-    def both_at_once(self, data: st.DataObject, key: str) -> None:
-        working: list[Agent | Curator] = [*self.agents, *self.curators]
-        somebody = data.draw(st.sampled_from(working))
-        act = self._agent_act(data)(somebody) if isinstance(somebody, Agent) else self._ingest(somebody, key)
-        word = self._word(data)
+    @rule(data=st.data())
+    def both_at_once(self, data: st.DataObject) -> None:
+        act, word = self._act(data), self._word(data)
 
         async def together() -> None:
             await asyncio.gather(self._permitted(act), self._permitted(word))
@@ -311,6 +301,18 @@ class Forgetting(RuleBasedStateMachine):
         self.said[accepted.turn.turn_id] = value
         self.world.stream.events.append(Published(WorkKind.TURN, accepted.turn.turn_id, 0))
 
+    async def _come_to(self, stage: int, value: str, again: bool, key: str) -> None:
+        await self._accept(value, again)
+        if stage >= STAGES.index("claimed"):
+            await self._deliver(self.world.stream.events[-1])
+            for name, act in (("shown", self._step), ("saved", self._save), ("finished", self._finish)):
+                if stage >= STAGES.index(name):
+                    await act(self.agents[-1])
+        if stage >= STAGES.index("in curation"):
+            await self._deliver(self.world.stream.events[-1])
+        if stage >= STAGES.index("curated"):
+            await self._ingest(self.curators[-1], key)
+
     async def _deliver(self, event: Published) -> None:
         token = uuid4()
         named = {**self.names, "turn_id": event.subject_id, "lease_token": token}
@@ -324,8 +326,13 @@ class Forgetting(RuleBasedStateMachine):
             claimed = await self.world.call(op.CLAIM_CURATION, ClaimCuration(**named, run=event.run))
             self.curators.append(Curator(event.subject_id, token, event.run, value))
 
-    def _agent_act(self, data: st.DataObject) -> Callable[[Agent], Awaitable[None]]:
-        return data.draw(st.sampled_from([self._step, self._save, self._finish]))
+    def _act(self, data: st.DataObject) -> Awaitable[None]:
+        """What an agent or a curator does next; mostly one of those that came last, whose lease may still be held."""
+        working: list[Agent | Curator] = [*self.agents[-3:], *self.curators[-3:]]
+        somebody = data.draw(st.sampled_from(working))
+        if isinstance(somebody, Curator):
+            return self._ingest(somebody, data.draw(st.sampled_from(KEYS)))
+        return data.draw(st.sampled_from([self._step, self._save, self._finish]))(somebody)
 
     async def _step(self, agent: Agent) -> None:
         """Show the facts to the model, and let it quote one of them in its answer."""
@@ -410,10 +417,17 @@ class Forgetting(RuleBasedStateMachine):
         )
 
     def _word(self, data: st.DataObject) -> Awaitable[None]:
-        words = [self._put, self._import, self._restore, self._accept_candidate]
-        against = [self._delete, self._refuse, self._clear, self._erase]
-        word = data.draw(st.sampled_from([*words, *against, *against]))
-        return word(data.draw(st.sampled_from(KEYS)), data.draw(st.sampled_from(VALUES)))
+        """Something that the user can say as things are."""
+        stand = self._memories(self.world.run(self.world.rows_of(self.owner)))
+        keys = sorted({key for table, key, _, _ in stand if table == "memory_facts"})
+        words = [self._put, self._import, self._clear, self._erase]
+        if keys:
+            words += [self._delete, self._delete, self._delete, self._restore]
+        if any(table == "memory_candidates" for table, _, _, _ in stand):
+            words += [self._refuse, self._refuse, self._refuse, self._accept_candidate]
+        word = data.draw(st.sampled_from(words))
+        known = word in (self._delete, self._restore)
+        return word(data.draw(st.sampled_from(keys if known else KEYS)), data.draw(st.sampled_from(VALUES)))
 
     async def _put(self, key: str, value: str) -> None:
         await self.world.call(op.PUT_FACT, PutFact(**self.names, proposed=ProposedFact(key=key, value=value)))
@@ -529,8 +543,8 @@ def test_what_was_cleared_deleted_refused_or_erased_stays_away(
         run_state_machine_as_test(
             Forgetting,
             settings=settings(
-                max_examples=20,
-                stateful_step_count=25,
+                max_examples=25,
+                stateful_step_count=15,
                 deadline=None,
                 suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
             ),
