@@ -10,10 +10,10 @@ from pydantic import ValidationError
 
 from agent.context.messages import message_of, tool_calls_of, tool_results
 from agent.tools import save_memory
-from agent.tools.runner import read_arguments
 from common.memory_api.facts import ProposedFact, UnsavedFact
 from common.memory_api.sessions import LogEntry
 from model_client.answers import ToolCall
+from model_client.arguments import read_arguments
 
 _MOST = 50
 """Newest ones handed over; more would be a session in which memory never answered."""

@@ -16,7 +16,7 @@ async def import_facts(tx: UserTransaction, request: ImportFacts) -> Imported:
 
 
 async def _take(tx: UserTransaction, proposed: ProposedFact, writer: Writer) -> FactOutcome:
-    checked = through_gate(proposed)
+    checked = through_gate(tx, proposed)
     outcome = checked if isinstance(checked, FactOutcome) else await write_fact(tx, checked, writer)
     tx.measured.fact_proposed(FactSource.IMPORT, outcome)
     return outcome

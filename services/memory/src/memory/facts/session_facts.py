@@ -42,7 +42,7 @@ async def facts_of_session(
 
 
 async def _checked(tx: UserTransaction, unsaved: UnsavedFact, turn: TurnRow) -> SessionFact | None:
-    fact = through_gate(unsaved.proposed)
+    fact = through_gate(tx, unsaved.proposed)
     if isinstance(fact, FactOutcome) or not supported(fact.value, None, user_text(tx, turn)):
         return None
     if await buried(tx, fact.key, fact.value, turn.seq):
