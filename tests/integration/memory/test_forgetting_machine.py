@@ -71,6 +71,7 @@ from memory.retention.job import RetentionJob
 
 VALUES = ("只穿深蓝色的外套", "鞋子要四十二码半", "不吃带花生的零食", "东西都寄去汉堡")
 KEYS = ("colour", "size", "food")
+HALFWAY = ("claimed", "shown", "saved", "in curation", "in curation")
 STAGES = ("accepted", "claimed", "shown", "saved", "finished", "in curation", "curated")
 
 A_NO = frozenset(
@@ -198,7 +199,12 @@ class Forgetting(RuleBasedStateMachine):
 
     # What the system does.
 
-    @rule(value=st.sampled_from(VALUES), again=st.booleans(), stage=st.sampled_from(STAGES), key=st.sampled_from(KEYS))
+    @rule(
+        value=st.sampled_from(VALUES),
+        again=st.booleans(),
+        stage=st.sampled_from(STAGES + HALFWAY),
+        key=st.sampled_from(KEYS),
+    )
     def a_turn_comes_as_far_as(self, value: str, again: bool, stage: str, key: str) -> None:
         """And stays there, until somebody goes on with it."""
         self._try(self._come_to(STAGES.index(stage), value, again, key))
@@ -227,8 +233,11 @@ class Forgetting(RuleBasedStateMachine):
     # What the user says, alone or at the same moment as somebody else goes on.
 
     @rule(data=st.data())
-    def the_user_speaks(self, data: st.DataObject) -> None:
+    def the_user_speaks_and_then_others_go_on(self, data: st.DataObject) -> None:
         self._try(self._word(data))
+        for _ in range(data.draw(st.integers(0, 3)) if self.agents or self.curators else 0):
+            self.nothing_has_come_back()
+            self._try(self._act(data))
 
     @precondition(lambda self: self.agents or self.curators)
     @rule(data=st.data())
@@ -420,7 +429,7 @@ class Forgetting(RuleBasedStateMachine):
         """Something that the user can say as things are."""
         stand = self._memories(self.world.run(self.world.rows_of(self.owner)))
         keys = sorted({key for table, key, _, _ in stand if table == "memory_facts"})
-        words = [self._put, self._import, self._clear, self._erase]
+        words = [self._put, self._import, self._clear, self._clear, self._erase, self._erase]
         if keys:
             words += [self._delete, self._delete, self._delete, self._restore]
         if any(table == "memory_candidates" for table, _, _, _ in stand):

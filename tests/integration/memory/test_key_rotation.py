@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import asyncpg
 import pytest
@@ -112,6 +113,32 @@ async def test_what_was_sealed_late_is_found_before_the_old_key_is_destroyed(
     late = await as_admin.fetchval("SELECT user_text FROM turns WHERE turn_id = $1", turn.turn_id)
     await rotate_key(database, owner)
     await as_admin.execute("UPDATE turns SET user_text = $2 WHERE turn_id = $1", turn.turn_id, late)
+    memory.clock.advance(SETTLING)
+    assert await settle_keys(database, owner)
+    assert (await memory.claim(turn)).text == CANARY
+
+
+async def test_a_rotation_that_begins_while_another_is_settled_loses_nothing(
+    memory: MemoryService, owner: Owner, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turn = await memory.accept(owner, CANARY)
+    await rotate_key(database, owner)
+    memory.clock.advance(SETTLING)
+    sealing = rotation.seal_anew
+
+    async def sealed_and_then_another_key_comes_into_force(*arguments: Any) -> int:
+        monkeypatch.setattr(rotation, "seal_anew", nothing_sealed_yet)
+        sealed = await sealing(*arguments)
+        await rotate_key(database, owner)
+        return sealed
+
+    async def nothing_sealed_yet(*_: Any) -> int:
+        return 0
+
+    monkeypatch.setattr(rotation, "seal_anew", sealed_and_then_another_key_comes_into_force)
+    assert not await settle_keys(database, owner)
+    assert (await memory.claim(turn)).text == CANARY
+    monkeypatch.undo()
     memory.clock.advance(SETTLING)
     assert await settle_keys(database, owner)
     assert (await memory.claim(turn)).text == CANARY

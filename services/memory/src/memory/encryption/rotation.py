@@ -37,22 +37,24 @@ async def rotate_key(database: Database, owner: Owner) -> int:
 async def settle_keys(database: Database, owner: Owner) -> bool:
     """Finish what a rotation or an erasure has begun. True where the key in force is the only one left."""
     async with database.of_user(owner) as tx:
-        changed_at = (await lock_user(tx)).key_changed_at
-        if changed_at is None:
+        found = await lock_user(tx)
+        if found.key_changed_at is None:
             return True
-        if changed_at > tx.now - _LONGEST_TRANSACTION:
+        if found.key_changed_at > tx.now - _LONGEST_TRANSACTION:
             return False
     await seal_anew(database, owner)
-    await destroy_older_keys(database, owner)
-    return True
+    return await destroy_other_keys(database, owner, found.key_id)
 
 
-async def destroy_older_keys(database: Database, owner: Owner) -> None:
-    """Destroy all keys but the one in force, under the user's lock: nobody changes it meanwhile."""
+async def destroy_other_keys(database: Database, owner: Owner, key_id: UUID) -> bool:
+    """Destroy all keys but this one, which everything is sealed with. False where it is no longer the one in force:
+    whoever has changed it since still needs it for reading, and sees to the rest."""
     async with database.of_user(owner) as tx:
-        counters = await lock_user(tx)
-        await database.keys.keep_only(owner, counters.key_id)
+        if (await lock_user(tx)).key_id != key_id:
+            return False
+        await database.keys.keep_only(owner, key_id)
         await note_keys_settled(tx)
+        return True
 
 
 async def seal_anew(database: Database, owner: Owner) -> int:

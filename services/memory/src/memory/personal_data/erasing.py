@@ -14,7 +14,7 @@ from common.memory_api.personal_data import Erased, EraseUser
 from common.streams.progress import forget_progress
 from memory.database.schema import metadata, sessions, user_keys, users
 from memory.database.transactions import Database, UserTransaction
-from memory.encryption.rotation import destroy_older_keys
+from memory.encryption.rotation import destroy_other_keys
 from memory.facts.clearing import turns_of_last_minutes
 from memory.users import lock_user, own, put_key_in_force, raise_purge_generation
 
@@ -27,16 +27,19 @@ async def erase_user(database: Database, redis: Redis, request: EraseUser) -> Er
     told: list[UUID] = []
     async with database.of_user(request.owner) as tx:
         counters = await lock_user(tx)
+        key_id = counters.key_id
         receipt = Erased(purge_generation=counters.purge_generation, rows={})
         if counters.last_erase_id != request.request_id:
             told = await turns_of_last_minutes(tx)
             rows = await _delete_all_rows(tx)
             # With it goes the secret of the hashes: what was deleted and refused cannot be told any more either.
-            await put_key_in_force(tx, await database.keys.add(request.owner, same_hashes=False))
+            key = await database.keys.add(request.owner, same_hashes=False)
+            await put_key_in_force(tx, key)
+            key_id = key.key_id
             generation = await raise_purge_generation(tx, request.request_id)
             await tx.connection.execute(update(users).where(own(users)).values(last_erase_id=request.request_id))
             receipt = Erased(purge_generation=generation, rows=rows)
-    await destroy_older_keys(database, request.owner)
+    await destroy_other_keys(database, request.owner, key_id)
     await forget_progress(redis, told)
     return receipt
 
