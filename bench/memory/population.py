@@ -15,7 +15,8 @@ from common.memory_api.base import Owner
 from devstack.database import DatabaseUrls
 from memory.database.pool import Pool
 from memory.encryption.cipher import Place, UserCipher
-from memory.encryption.key_store import PostgresKeyStore, read_master_key
+from memory.encryption.key_store import PostgresKeyStore, read_master_keys
+from memory.encryption.keys import KeyRing
 
 TENANT = "bench"
 FACTS_OF_A_USER = 50
@@ -51,7 +52,7 @@ def owner_of(number: int) -> Owner:
 async def populate(database: DatabaseUrls, master_key: Path, numbers: range) -> None:
     """Give each of these users a key, FACTS_OF_A_USER facts and a row of evidence for each fact."""
     pool = Pool(database.app, _AT_ONCE)
-    keys = PostgresKeyStore(pool, read_master_key(master_key), SystemClock(), new_id)
+    keys = PostgresKeyStore(pool, read_master_keys(master_key), SystemClock(), new_id)
     connection = await asyncpg.connect(database.admin)
     try:
         # The rows are whole by construction; asking the foreign keys a million times takes longer than writing.
@@ -67,10 +68,13 @@ async def populate(database: DatabaseUrls, master_key: Path, numbers: range) -> 
 
 async def _ciphers(keys: PostgresKeyStore, numbers: range) -> list[tuple[Owner, UserCipher]]:
     owners = [owner_of(number) for number in numbers]
-    made: list[bytes] = []
+    made: list[KeyRing] = []
     for start in range(0, len(owners), _AT_ONCE):
-        made += await asyncio.gather(*(keys.key_of(owner) for owner in owners[start : start + _AT_ONCE]))
-    return [(owner, UserCipher(owner, key)) for owner, key in zip(owners, made, strict=True)]
+        made += await asyncio.gather(*(keys.ring_of(owner) for owner in owners[start : start + _AT_ONCE]))
+    ciphers = [(owner, UserCipher(owner, ring)) for owner, ring in zip(owners, made, strict=True)]
+    for _, cipher in ciphers:
+        cipher.use(None)
+    return ciphers
 
 
 async def _copy(connection: Any, users: Sequence[tuple[Owner, UserCipher]]) -> None:

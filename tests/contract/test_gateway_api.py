@@ -1,5 +1,6 @@
 """The public API, route by route, against a memory service that keeps the contract."""
 
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 from uuid import uuid4
@@ -10,6 +11,7 @@ from tests.support.serving import RunningGateway, running_gateway
 
 from common.memory_api.base import Owner
 from common.problems import Problem, ProblemCode
+from gateway.personal_data.export_stream import export_lines, first_page
 
 ALICE = Owner(tenant_id="shop", user_id="alice")
 
@@ -21,9 +23,15 @@ async def gateway(valkey: str, tmp_path_factory: pytest.TempPathFactory) -> Asyn
 
 
 @pytest.fixture
-async def client(gateway: RunningGateway) -> AsyncIterator[httpx2.AsyncClient]:
-    """Speaks for a user that no other test has used."""
-    async with gateway.client(Owner(tenant_id="shop", user_id=f"user-{uuid4()}")) as client:
+def user() -> str:
+    """A user that no other test has used."""
+    return f"user-{uuid4()}"
+
+
+@pytest.fixture
+async def client(gateway: RunningGateway, user: str) -> AsyncIterator[httpx2.AsyncClient]:
+    """Speaks for the user."""
+    async with gateway.client(Owner(tenant_id="shop", user_id=user)) as client:
         yield client
 
 
@@ -131,7 +139,113 @@ async def test_preferences(alice: httpx2.AsyncClient) -> None:
     assert problem(await alice.delete(url)) == (404, "not-found")
     cleared = await alice.delete("/api/preferences/alice")
     assert (cleared.status_code, cleared.json()["facts"]) == (200, 1)
-    assert (await alice.get("/api/preferences")).json() == {"facts": []}
+    assert (await alice.get("/api/preferences")).json()["facts"] == []
+
+
+async def test_facts_are_filtered_and_listed_page_by_page(client: httpx2.AsyncClient, user: str) -> None:
+    for key, value in (("shoe_size", "42"), ("nut_allergy", "坚果过敏"), ("nut_choice", "只买开心果")):
+        await client.put(f"/api/preferences/{user}/{key}", json={"value": "鞋码 " + value})
+    first = (await client.get("/api/preferences", params={"limit": 2, "text": "nut", "source": "user"})).json()
+    assert [fact["key"] for fact in first["facts"]] == ["nut_allergy", "nut_choice"]
+    assert (first["next_cursor"], first["memory_enabled"]) == (None, True)
+    pages = []
+    cursor: dict[str, str] = {}
+    while True:
+        page = (await client.get("/api/preferences", params={"limit": 1, **cursor})).json()
+        pages.append([fact["key"] for fact in page["facts"]])
+        if page["next_cursor"] is None:
+            break
+        cursor = {"cursor": page["next_cursor"]}
+    assert pages == [["shoe_size"], ["nut_allergy"], ["nut_choice"]]
+
+
+async def test_an_edit_applies_only_to_the_fact_that_was_seen(client: httpx2.AsyncClient, user: str) -> None:
+    url = f"/api/preferences/{user}/style"
+    created = await client.put(url, json={"value": "简约"}, headers={"If-None-Match": "*"})
+    seen = created.headers["etag"]
+    assert (await client.get(url)).headers["etag"] == seen
+    assert problem(await client.put(url, json={"value": "x"}, headers={"If-None-Match": "*"}))[0] == 412
+    edited = await client.put(url, json={"value": "北欧"}, headers={"If-Match": seen})
+    assert (edited.status_code, edited.headers["etag"] != seen) == (200, True)
+    for stale in (seen, f"W/{edited.headers['etag']}", '"other"', f"{seen}, {edited.headers['etag']}"):
+        for method, body in (("PUT", {"value": "x"}), ("DELETE", None)):
+            answer = await client.request(method, url, json=body, headers={"If-Match": stale})
+            assert problem(answer) == (412, "precondition-failed"), (method, stale)
+    assert (await client.get(url)).json()["fact"]["value"] == "北欧"
+    undone = await client.post(f"{url}/undo", headers={"If-Match": edited.headers["etag"]})
+    assert (undone.status_code, undone.json()["value"]) == (200, "简约")
+    assert (await client.delete(url, headers={"If-Match": "*"})).status_code == 204
+    assert problem(await client.get(url)) == (404, "not-found")
+
+
+async def test_an_import_tells_what_became_of_every_line(client: httpx2.AsyncClient, user: str) -> None:
+    lines = [
+        b'{"key": "style", "value": "\xe7\xae\x80\xe7\xba\xa6"}',
+        b"",
+        b'{"key": "card", "value": "6222 0200 1234"}',
+        b"{not json",
+        b"[1]",
+        b'{"value": "no key"}',
+        b'{"key": "k", "value": "\xff"}',
+        b'{"type": "turn", "text": "..."}',
+        b'{"type": "fact", "fact": {"key": "size", "value": "M", "category": "context", "seq": 9}, "versions": []}\r',
+    ]
+    url = f"/api/preferences/{user}/import"
+    headers = {"Content-Type": "application/x-ndjson"}
+    answer = await client.post(url, content=b"\n".join(lines), headers=headers)
+    assert answer.status_code == 200
+    told = [(line["line"], line["result"], line["rule"]) for line in answer.json()["lines"]]
+    assert told == [
+        (1, "added", None),
+        (3, "refused", "identifier-number"),
+        (4, "invalid", "not-json"),
+        (5, "invalid", "not-an-object"),
+        (6, "invalid", "key: missing"),
+        (7, "invalid", "not-json"),
+        (8, "not_a_fact", None),
+        (9, "added", None),
+    ]
+    assert (await client.get(f"/api/preferences/{user}/size")).json()["fact"]["category"] == "context"
+    plain = {"Content-Type": "text/plain"}
+    assert problem(await client.post(url, content=b"{}", headers=plain)) == (415, "unsupported-media-type")
+    assert problem(await client.post(url, content=b"{}\n" * 1_001, headers=headers)) == (422, "invalid-request")
+    assert problem(await client.post(url, content=b"x" * 1_100_000, headers=headers)) == (413, "body-too-large")
+    assert problem(await client.put("/api/settings", content=b"{}", headers=headers))[0] == 415, "only an import"
+
+
+async def test_an_export_comes_line_by_line_and_says_where_it_ends(
+    gateway: RunningGateway, client: httpx2.AsyncClient, user: str
+) -> None:
+    await client.put(f"/api/preferences/{user}/style", json={"value": "简约"})
+    await post_turn(client, await new_session(client), "找一个双肩包", "k1")
+    answer = await client.get(f"/api/users/{user}/export")
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "application/x-ndjson")
+    lines = [json.loads(line) for line in answer.text.splitlines()]
+    assert [line["type"] for line in lines] == ["fact", "turn", "end"]
+    assert (lines[0]["fact"]["value"], lines[1]["text"], lines[2]["lines"]) == ("简约", "找一个双肩包", 2)
+    again = await client.post(
+        f"/api/preferences/{user}/import", content=answer.content, headers={"Content-Type": "application/jsonl"}
+    )
+    assert [line["result"] for line in again.json()["lines"]] == ["added", "not_a_fact", "not_a_fact"]
+
+
+async def test_an_export_that_breaks_off_says_so(gateway: RunningGateway) -> None:
+    memory = gateway.components.memory
+    owner = Owner(tenant_id="shop", user_id=f"user-{uuid4()}")
+    page = await first_page(memory, owner)
+    gateway.memory.down = True
+    try:
+        lines = [json.loads(line) async for line in export_lines(memory, owner, page)]
+    finally:
+        gateway.memory.down = False
+    assert [line["type"] for line in lines] == ["incomplete"]
+
+
+async def test_a_user_is_erased(client: httpx2.AsyncClient, user: str) -> None:
+    await client.put(f"/api/preferences/{user}/style", json={"value": "简约"})
+    erased = await client.delete(f"/api/users/{user}")
+    assert (erased.status_code, erased.json()["rows"]) == (200, {"memory_facts": 1})
+    assert (await client.get("/api/preferences")).json()["facts"] == []
 
 
 async def test_a_key_may_hold_any_character(alice: httpx2.AsyncClient) -> None:

@@ -22,17 +22,25 @@ from common.memory_api.facts import (
     Candidates,
     Cleared,
     Fact,
+    FactAction,
+    FactDetail,
+    FactEditRequest,
     FactKeyRequest,
-    Facts,
+    FactOutcome,
+    FactPage,
     FactSource,
     FactVersion,
     History,
+    Imported,
+    ImportFacts,
     ListFacts,
     MemoryCategory,
+    Precondition,
     PutFact,
     RestoreFact,
 )
 from common.memory_api.operations import PREFIX, Operation
+from common.memory_api.personal_data import Erased, EraseUser, ExportData, ExportedFact, ExportedPage, ExportedTurn
 from common.memory_api.sessions import CreateSession, ListSessions, Session, SessionRequest, Sessions
 from common.memory_api.turns import (
     AcceptedTurn,
@@ -149,10 +157,14 @@ class FakeMemory:
             (operations.GET_TURN, self._turn),
             (operations.CANCEL_TURN, self._cancel),
             (operations.LIST_FACTS, self._list_facts),
+            (operations.GET_FACT, self._get_fact),
             (operations.PUT_FACT, self._put_fact),
             (operations.DELETE_FACT, self._delete_fact),
             (operations.FACT_HISTORY, self._history),
             (operations.RESTORE_FACT, self._restore),
+            (operations.IMPORT_FACTS, self._import),
+            (operations.EXPORT_DATA, self._export),
+            (operations.ERASE_USER, self._erase),
             (operations.CLEAR_MEMORY, self._clear),
             (operations.LIST_CANDIDATES, self._list_candidates),
             (operations.ACCEPT_CANDIDATE, self._accept_candidate),
@@ -265,16 +277,33 @@ class FakeMemory:
 
     # Facts.
 
-    def _list_facts(self, request: ListFacts) -> Facts:
+    def _list_facts(self, request: ListFacts) -> FactPage:
         own = [fact for (owner, _), fact in self._facts.items() if owner == request.owner]
-        return Facts(facts=[fact for fact in own if request.category in (None, fact.category)])
+        found = [
+            fact
+            for fact in own
+            if request.category in (None, fact.category)
+            and request.source in (None, fact.source)
+            and (request.text or "") in fact.key + " " + fact.value
+        ]
+        start = int(request.cursor or 0)
+        end = start + request.limit
+        return FactPage(facts=found[start:end], next_cursor=str(end) if end < len(found) else None)
+
+    def _get_fact(self, request: FactKeyRequest) -> FactDetail:
+        fact = self._facts.get((request.owner, request.key))
+        if fact is None:
+            raise ProblemError(ProblemCode.NOT_FOUND)
+        versions = self._history(request).versions[::-1]
+        return FactDetail(fact=fact, versions=versions, evidence=[], expires_at=None)
 
     def _put_fact(self, request: PutFact) -> Fact:
         proposed = request.proposed
         if proposed.value.replace(" ", "").isdecimal():
             raise ProblemError(ProblemCode.FACT_REFUSED)
-        self._seq += 1
         known = self._facts.get((request.owner, proposed.key))
+        self._must_hold(request.precondition, known)
+        self._seq += 1
         if known is not None:
             self._keep_version(request.owner, known)
         fact = Fact(
@@ -289,9 +318,18 @@ class FakeMemory:
             evidence=0,
             created_at=_now(),
             updated_at=_now(),
+            revision=f"{self._seq}.2.0",
         )
         self._facts[request.owner, proposed.key] = fact
         return fact
+
+    @staticmethod
+    def _must_hold(precondition: Precondition, known: Fact | None) -> None:
+        wanted = precondition.revision
+        if precondition.must_be_new and known is not None:
+            raise ProblemError(ProblemCode.PRECONDITION_FAILED)
+        if wanted is not None and (known is None or wanted not in ("*", known.revision)):
+            raise ProblemError(ProblemCode.PRECONDITION_FAILED)
 
     def _keep_version(self, owner: Owner, fact: Fact) -> None:
         version = FactVersion(
@@ -305,7 +343,8 @@ class FakeMemory:
         )
         self._versions[version.version_id] = owner, version
 
-    def _delete_fact(self, request: FactKeyRequest) -> Done:
+    def _delete_fact(self, request: FactEditRequest) -> Done:
+        self._must_hold(request.precondition, self._facts.get((request.owner, request.key)))
         if self._facts.pop((request.owner, request.key), None) is None:
             raise ProblemError(ProblemCode.NOT_FOUND)
         return Done()
@@ -316,9 +355,38 @@ class FakeMemory:
 
     def _restore(self, request: RestoreFact) -> Fact:
         version = _owned(self._versions, request.version_id, request.owner)
-        fact = self._facts[request.owner, version.key].model_copy(update={"value": version.value})
+        self._must_hold(request.precondition, self._facts.get((request.owner, version.key)))
+        known = self._facts[request.owner, version.key]
+        self._seq += 1
+        fact = known.model_copy(update={"value": version.value, "revision": f"{self._seq}.2.0"})
         self._facts[request.owner, version.key] = fact
         return fact
+
+    def _import(self, request: ImportFacts) -> Imported:
+        outcomes = []
+        for proposed in request.proposed:
+            try:
+                self._put_fact(PutFact(owner=request.owner, proposed=proposed))
+                outcomes.append(FactOutcome(key=proposed.key, action=FactAction.ADDED))
+            except ProblemError:
+                outcomes.append(FactOutcome(key=proposed.key, action=FactAction.REFUSED, rule="identifier-number"))
+        return Imported(outcomes=outcomes)
+
+    def _export(self, request: ExportData) -> ExportedPage:
+        """Facts on the first page, turns on the second."""
+        if request.cursor is None:
+            keys = [key for owner, key in self._facts if owner == request.owner]
+            details = [self._get_fact(FactKeyRequest(owner=request.owner, key=key)) for key in keys]
+            facts = [ExportedFact.model_validate(detail.model_dump()) for detail in details]
+            return ExportedPage(records=list(facts), next_cursor="turns:0")
+        fields = ExportedTurn.model_fields.keys() - {"type"}
+        views = [view for owner, view in self._turns.values() if owner == request.owner]
+        turns = [ExportedTurn.model_validate(view.model_dump(include=set(fields))) for view in views]
+        return ExportedPage(records=list(turns), next_cursor=None)
+
+    def _erase(self, request: EraseUser) -> Erased:
+        facts = self._clear(request).facts
+        return Erased(purge_generation=1, rows={"memory_facts": facts})
 
     def _clear(self, request: OwnedRequest) -> Cleared:
         own = [key for key in self._facts if key[0] == request.owner]

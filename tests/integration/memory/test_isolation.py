@@ -22,7 +22,7 @@ from memory.database.connection import DatabaseError
 from memory.database.pool import Pool
 from memory.database.schema import memory_facts, metadata, sessions, turns
 from memory.database.transactions import Database
-from memory.encryption.cipher import CannotDecrypt
+from memory.encryption.keys import CannotDecrypt
 from memory.facts.edits import put_fact
 from memory.facts.rows import read_facts
 from memory.policy import Policy

@@ -10,7 +10,16 @@ from uuid import UUID, uuid4
 from common.memory_api import operations as op
 from common.memory_api.base import Done, Owner
 from common.memory_api.client import MemoryUnavailable
-from common.memory_api.facts import Fact, FactAction, FactOutcome, Facts, Recalled
+from common.memory_api.facts import (
+    Fact,
+    FactAction,
+    FactOutcome,
+    MemoryCategory,
+    Recalled,
+    SessionFact,
+    TurnFacts,
+    UnsavedFact,
+)
 from common.memory_api.sessions import Layer, LogEntry
 from common.memory_api.turns import (
     Behaviour,
@@ -50,6 +59,8 @@ class MemoryInProcess:
         self.settings = UserSettings()
         self.saved: dict[str, FactOutcome] = {}
         self.saves = 0
+        self.unsaved: list[UnsavedFact] = []
+        """What the last read of the facts brought along."""
         self.attempt = 0
         self.token: UUID | None = None
         self.finished: FinishTurn | None = None
@@ -58,6 +69,8 @@ class MemoryInProcess:
         self.down: set[str] = set()
         self.problems: dict[str, ProblemCode] = {}
         self.next_fact_action = FactAction.ADDED
+        self.next_fact_rule: str | None = None
+        self.memory_enabled = True
 
     async def call(self, operation: op.Operation[Any, Any], request: Any, *, retry_for: float | None = None) -> Any:
         self.calls.append(operation.path)
@@ -161,20 +174,35 @@ class MemoryInProcess:
         self.released, self.token = request, None
         return Done()
 
-    def _facts_read(self, _: Any) -> Facts:
-        return Facts(facts=self.facts)
+    def _facts_read(self, request: Any) -> TurnFacts:
+        """Memory's rules (gate, evidence, tombstones) are its own; here everything that was not stored holds."""
+        self.unsaved = list(request.unsaved)
+        held = [
+            SessionFact(
+                turn_id=each.turn_id,
+                key=each.proposed.key,
+                value=each.proposed.value,
+                category=MemoryCategory(each.proposed.category or "preference"),
+            )
+            for each in self.unsaved
+        ]
+        return TurnFacts(facts=self.facts, session_facts=held)
 
     def _facts_save(self, request: Any) -> FactOutcome:
         self._must_hold_lease(request)
         if request.call_id not in self.saved:
             self.saves += 1
             self.saved[request.call_id] = FactOutcome(
-                key=request.proposed.key, action=self.next_fact_action, value=request.proposed.value
+                key=request.proposed.key,
+                action=self.next_fact_action,
+                value=request.proposed.value,
+                rule=self.next_fact_rule,
             )
         return self.saved[request.call_id]
 
     def _facts_recall(self, _: Any) -> Recalled:
-        return Recalled(facts=self.facts, behaviour=[entry.text for entry in self.behaviour])
+        behaviour = [entry.text for entry in self.behaviour]
+        return Recalled(facts=self.facts, behaviour=behaviour, memory_enabled=self.memory_enabled)
 
     def _append(self, request: Any) -> None:
         if request.expected_head != len(self.log):

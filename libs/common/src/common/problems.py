@@ -28,6 +28,10 @@ class ProblemCode(StrEnum):
     IDEMPOTENCY_CONFLICT = "idempotency-conflict"
     FACT_REFUSED = "fact-refused"
     FACT_OUTDATED = "fact-outdated"
+    MEMORY_FULL = "memory-full"
+    MEMORY_DISABLED = "memory-disabled"
+    NOTHING_TO_UNDO = "nothing-to-undo"
+    PRECONDITION_FAILED = "precondition-failed"
     TOO_MANY_REQUESTS = "too-many-requests"
     INTERNAL = "internal"
     UNAVAILABLE = "unavailable"
@@ -53,6 +57,10 @@ _STATUS_AND_TITLE: dict[ProblemCode, tuple[int, str]] = {
     ProblemCode.IDEMPOTENCY_CONFLICT: (422, "The Idempotency-Key was used with another request"),
     ProblemCode.FACT_REFUSED: (422, "This cannot be kept as a long-term memory"),
     ProblemCode.FACT_OUTDATED: (409, "A newer word of the user stands against this"),
+    ProblemCode.MEMORY_FULL: (409, "The long-term memory is full"),
+    ProblemCode.MEMORY_DISABLED: (409, "The long-term memory is switched off"),
+    ProblemCode.NOTHING_TO_UNDO: (409, "The fact has no earlier version"),
+    ProblemCode.PRECONDITION_FAILED: (412, "It has changed since you read it"),
     ProblemCode.TOO_MANY_REQUESTS: (429, "Too many requests"),
     ProblemCode.INTERNAL: (500, "Something went wrong on our side"),
     ProblemCode.UNAVAILABLE: (503, "The service is not available right now"),

@@ -119,19 +119,22 @@ class CutOffAnswer:
 
 
 class BodyLimit:
-    """Refuses request bodies over `limit` bytes, declared or streamed, before they are held in memory."""
+    """Refuses request bodies over `limit` bytes (of all requests, or told for each), declared or streamed, before they
+    are held in memory."""
 
-    def __init__(self, app: ASGIApp, limit: int) -> None:
+    def __init__(self, app: ASGIApp, limit: int | Callable[[Scope], int]) -> None:
         self._app = app
-        self._limit = limit
+        self._limit_of = limit if callable(limit) else lambda _: limit
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        limit = self._limit_of(scope)
         declared = dict(scope["headers"]).get(b"content-length", b"0")
-        if declared.isdigit() and int(declared) > self._limit:
-            await self._refuse(scope, receive, send)
+        if declared.isdigit() and int(declared) > limit:
+            problem = Problem.of(ProblemCode.BODY_TOO_LARGE, f"at most {limit} bytes")
+            await problem_response(problem)(scope, receive, send)
             return
         received = 0
 
@@ -139,13 +142,9 @@ class BodyLimit:
             nonlocal received
             message = await receive()
             received += len(message.get("body", b""))
-            if received > self._limit:
+            if received > limit:
                 # FastAPI answers 400 to anything else that is raised while it reads a body.
                 raise HTTPException(413)
             return message
 
         await self._app(scope, counted, send)
-
-    async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
-        problem = Problem.of(ProblemCode.BODY_TOO_LARGE, f"at most {self._limit} bytes")
-        await problem_response(problem)(scope, receive, send)

@@ -30,10 +30,12 @@ from gateway.events.routes import router as events
 from gateway.health.readiness import Readiness
 from gateway.health.routes import router as health
 from gateway.limits.concurrency import ConcurrencyLimit, Slots
-from gateway.limits.media_type import JsonBodies
+from gateway.limits.media_type import JsonBodies, is_import
 from gateway.memory_service import MemoryService
 from gateway.openapi import DESCRIPTION, EVERYWHERE, install_description
+from gateway.personal_data.routes import router as personal_data
 from gateway.preferences.candidate_routes import router as candidates
+from gateway.preferences.import_routes import router as imports
 from gateway.preferences.routes import router as preferences
 from gateway.sessions.routes import router as sessions
 from gateway.settings import GatewaySettings
@@ -46,7 +48,7 @@ from gateway.user_data.settings_routes import router as user_settings
 
 _COMMAND_TIMEOUT_SECONDS = 2.0
 
-_API_ROUTERS = (sessions, turns, events, candidates, preferences, user_settings, favourites)
+_API_ROUTERS = (sessions, turns, events, candidates, imports, preferences, personal_data, user_settings, favourites)
 
 
 def create_app(
@@ -132,7 +134,9 @@ def _install_edge(app: FastAPI, settings: GatewaySettings, metrics: Metrics) -> 
         event_streams=Slots(settings.event_streams_per_user),
     )
     app.add_middleware(Authentication, verifier=verifier)
-    app.add_middleware(BodyLimit, limit=settings.body_limit_bytes)
+    app.add_middleware(
+        BodyLimit, limit=lambda scope: settings.import_limit_bytes if is_import(scope) else settings.body_limit_bytes
+    )
     install_problem_handlers(app)
     app.add_middleware(CutOffAnswer)
     # A trace that a stranger names is not continued: it would mix what belongs to others.

@@ -24,6 +24,10 @@ _FOR_THE_USER = frozenset(
         ProblemCode.IDEMPOTENCY_CONFLICT,
         ProblemCode.FACT_REFUSED,
         ProblemCode.FACT_OUTDATED,
+        ProblemCode.MEMORY_FULL,
+        ProblemCode.MEMORY_DISABLED,
+        ProblemCode.NOTHING_TO_UNDO,
+        ProblemCode.PRECONDITION_FAILED,
         ProblemCode.ALREADY_DONE,
         ProblemCode.TOO_MANY_REQUESTS,
     }

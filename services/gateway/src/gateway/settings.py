@@ -18,6 +18,9 @@ class GatewaySettings(ServiceSettings):
     jwt_leeway_seconds: int = Field(default=60, ge=0, le=60)
 
     body_limit_bytes: int = Field(default=64 * 1024, ge=1)
+    import_limit_bytes: int = Field(
+        default=1024 * 1024, ge=1, description="Of an import of facts, in place of the above"
+    )
     requests_per_user: int = Field(default=8, ge=1, description="In flight at once, per process")
     event_streams_per_user: int = Field(default=6, ge=1, description="Open at once, per process")
 

@@ -19,8 +19,10 @@ from common.telemetry.table import MEMORY
 from memory.app import build, build_database
 from memory.database.migrate import migrate
 from memory.database.transactions import Database
-from memory.dispatch.invariants import check_invariants
+from memory.dispatch.invariants import all_owners, check_invariants
 from memory.dispatch.operating import discard_work, list_work, redrive_work, show_work
+from memory.encryption.keys import CannotDecrypt
+from memory.encryption.rotation import rotate_key
 from memory.openapi import memory_openapi
 from memory.policy import Policy
 from memory.settings import MemorySettings, MigrationSettings
@@ -42,6 +44,8 @@ def main() -> int:
         return 0
     if arguments.command == "check-invariants":
         return asyncio.run(_with_database(lambda database: _check(database, arguments.settled)))
+    if arguments.command == "keys":
+        return asyncio.run(_with_database(lambda database: _rotate(database, arguments.tenant, arguments.user)))
     return asyncio.run(_with_database(lambda database: _work(database, arguments)))
 
 
@@ -53,6 +57,11 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("openapi", help="print the description of the internal API")
     check = commands.add_parser("check-invariants", help="count the rows that break a promise; exit 1 if any")
     check.add_argument("--settled", action="store_true", help="also require that no work is open")
+    keys = commands.add_parser("keys", help="give users a new key and seal their words anew")
+    key_actions = keys.add_subparsers(dest="action", required=True)
+    rotating = key_actions.add_parser("rotate", help="all users, or those of a tenant, or one")
+    rotating.add_argument("--tenant")
+    rotating.add_argument("--user")
     work = commands.add_parser("work", help="list, show, drive again or discard work records")
     actions = work.add_subparsers(dest="action", required=True)
     listing = actions.add_parser("list")
@@ -100,6 +109,20 @@ async def _check(database: Database, settled: bool) -> int:
     for name, count in sorted(report.violations.items()):
         print(f"{'ok  ' if count == 0 else 'FAIL'} {name}: {count}")
     return 0 if report.clean else 1
+
+
+async def _rotate(database: Database, tenant: str | None, user: str | None) -> int:
+    """One user after the other. Interrupted, it may be started again; the retention job destroys the older keys."""
+    failed = 0
+    for owner in await all_owners(database):
+        if tenant in (None, owner.tenant_id) and user in (None, owner.user_id):
+            try:
+                sealed = await rotate_key(database, owner)
+                print(f"{owner.tenant_id} {owner.user_id}: {sealed} values sealed anew")
+            except CannotDecrypt as error:
+                failed += 1
+                print(f"{owner.tenant_id} {owner.user_id}: {error} cannot be read", file=sys.stderr)
+    return 1 if failed else 0
 
 
 async def _work(database: Database, arguments: argparse.Namespace) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from pydantic import ValidationError
+from redis.asyncio import Redis
 
 from common.clock import Clock
 from common.crash_points import CrashPoint, CrashPoints
@@ -23,11 +24,17 @@ from memory.database.connection import DatabaseError
 from memory.database.transactions import Database
 from memory.dispatch.invariants import check_invariants
 from memory.dispatch.operating import discard_work, list_work, redrive_work, show_work
+from memory.encryption.keys import UnknownKey
 from memory.facts.candidates import accept_candidate, list_candidates, refuse_candidate
-from memory.facts.clearing import clear_memory
-from memory.facts.edits import delete_fact, fact_history, put_fact, restore_fact
-from memory.facts.reading import list_facts, read_facts_for_turn, recall
+from memory.facts.clearing import clear_and_forget
+from memory.facts.edits import delete_fact, put_fact, restore_fact
+from memory.facts.history import fact_history, get_fact
+from memory.facts.importing import import_facts
+from memory.facts.listing import list_facts
+from memory.facts.reading import read_facts_for_turn, recall
 from memory.facts.saving import save_fact
+from memory.personal_data.erasing import erase_user
+from memory.personal_data.exporting import export_data
 from memory.sessions.sessions import create_session, end_session, get_session, list_sessions
 from memory.turns.accept import accept_turn
 from memory.turns.cancel import cancel_turn
@@ -60,11 +67,13 @@ _IN_USER_TRANSACTION: Mapping[Operation[Any, Any], UseCase] = {
     op.SAVE_FACT: save_fact,
     op.RECALL: recall,
     op.LIST_FACTS: list_facts,
+    op.GET_FACT: get_fact,
     op.PUT_FACT: put_fact,
     op.DELETE_FACT: delete_fact,
     op.FACT_HISTORY: fact_history,
     op.RESTORE_FACT: restore_fact,
-    op.CLEAR_MEMORY: clear_memory,
+    op.IMPORT_FACTS: import_facts,
+    op.EXPORT_DATA: export_data,
     op.LIST_CANDIDATES: list_candidates,
     op.ACCEPT_CANDIDATE: accept_candidate,
     op.REFUSE_CANDIDATE: refuse_candidate,
@@ -76,6 +85,11 @@ _IN_USER_TRANSACTION: Mapping[Operation[Any, Any], UseCase] = {
     op.LIST_FAVOURITES: list_favourites,
     op.ADD_FAVOURITE: add_favourite,
     op.REMOVE_FAVOURITE: remove_favourite,
+}
+
+_ON_DATABASE_AND_REDIS: Mapping[Operation[Any, Any], UseCase] = {
+    op.CLEAR_MEMORY: clear_and_forget,
+    op.ERASE_USER: erase_user,
 }
 
 _ON_DATABASE: Mapping[Operation[Any, Any], UseCase] = {
@@ -94,8 +108,11 @@ _CRASH_AFTER_COMMIT: Mapping[Operation[Any, Any], CrashPoint] = {
 
 
 class InternalApi:
-    def __init__(self, database: Database, tokens: ServiceTokens, clock: Clock, crash_points: CrashPoints) -> None:
+    def __init__(
+        self, database: Database, redis: Redis, tokens: ServiceTokens, clock: Clock, crash_points: CrashPoints
+    ) -> None:
         self._database = database
+        self._redis = redis
         self._tokens = tokens
         self._clock = clock
         self._crash_points = crash_points
@@ -119,7 +136,9 @@ class InternalApi:
             self._tokens.admit(operation, request.headers.get("Authorization"))
             asked = _parse(operation, await request.body())
             try:
-                answer = await use_case(asked)
+                answer = await _with_keys_as_they_are_now(use_case, asked)
+            except UnknownKey as error:
+                raise _unavailable(operation, error) from error
             except DatabaseError as error:
                 raise _translated(operation, error) from error
             except (ConnectionError, TimeoutError) as error:
@@ -135,6 +154,9 @@ class InternalApi:
     def _use_case(self, operation: Operation[Any, Any]) -> Callable[[Any], Awaitable[Any]]:
         if operation is op.READ_FACTS:
             return lambda request: read_facts_for_turn(self._database, self._clock, request)
+        if operation in _ON_DATABASE_AND_REDIS:
+            with_redis = _ON_DATABASE_AND_REDIS[operation]
+            return lambda request: with_redis(self._database, self._redis, request)
         if operation in _ON_DATABASE:
             on_database = _ON_DATABASE[operation]
             return lambda request: on_database(self._database, request)
@@ -145,6 +167,14 @@ class InternalApi:
                 return await in_transaction(tx, request)
 
         return run
+
+
+async def _with_keys_as_they_are_now(use_case: Callable[[Any], Awaitable[Any]], asked: Any) -> Any:
+    """Another replica may have changed the user's keys since this one last looked; nothing was committed then."""
+    try:
+        return await use_case(asked)
+    except UnknownKey:
+        return await use_case(asked)
 
 
 def _parse(operation: Operation[Any, Any], body: bytes) -> Any:

@@ -27,11 +27,12 @@ from memory.database.transactions import Database
 from memory.dispatch.backlog import Backlog
 from memory.dispatch.publisher import EventPublisher
 from memory.dispatch.sweeper import Sweeper
-from memory.encryption.key_store import PostgresKeyStore, read_master_key
+from memory.encryption.key_store import PostgresKeyStore, read_master_keys
 from memory.health import MemoryHealth
 from memory.measurements import MemoryMetrics
 from memory.openapi import memory_openapi
 from memory.policy import Policy
+from memory.retention.job import RetentionJob
 from memory.settings import MemorySettings
 
 _log = get_logger(__name__)
@@ -39,6 +40,7 @@ _log = get_logger(__name__)
 _LAST_ROUND_SECONDS = 3.0
 
 _DISPATCH_CONNECTIONS = 3
+_KEY_CONNECTIONS = 3
 
 _BODY_LIMIT = 4 * 1024 * 1024
 """A step may carry several tool results; the public limit is the gateway's."""
@@ -47,7 +49,10 @@ _BODY_LIMIT = 4 * 1024 * 1024
 def build_database(settings: MemorySettings, policy: Policy, clock: Clock, metrics: Metrics | None = None) -> Database:
     users = Pool(settings.memory_database_url.get_secret_value(), settings.database_pool_size)
     dispatch = Pool(settings.memory_dispatch_database_url.get_secret_value(), _DISPATCH_CONNECTIONS)
-    keys = PostgresKeyStore(users, read_master_key(settings.memory_master_key_file), clock, new_id)
+    masters = read_master_keys(settings.memory_master_key_file, settings.memory_previous_master_key_files)
+    # A pool of their own, wherever they lie: a transaction that changes a user's key waits for them.
+    key_pool = Pool((settings.key_database_url or settings.memory_database_url).get_secret_value(), _KEY_CONNECTIONS)
+    keys = PostgresKeyStore(key_pool, masters, clock, new_id)
     measured = MemoryMetrics(metrics or Metrics(MEMORY))
     return Database(users, dispatch, keys, policy, clock, new_id, measured)
 
@@ -71,6 +76,7 @@ def build(settings: MemorySettings, clock: Clock | None = None, metrics: Metrics
         metrics,
     )
     backlog = Backlog(database, redis, clock, settings.backlog_interval_seconds, metrics)
+    retention = RetentionJob(database, clock, settings.retention_interval_seconds, metrics)
     health = MemoryHealth(database, redis, sweeper)
 
     @asynccontextmanager
@@ -79,13 +85,14 @@ def build(settings: MemorySettings, clock: Clock | None = None, metrics: Metrics
         sweeping = asyncio.create_task(_sweep(broker, sweeper, clock), name="sweeper")
         health.note_sweeping(sweeping)
         looking = asyncio.create_task(backlog.run(), name="backlog")
+        retaining = asyncio.create_task(retention.run(), name="retention")
         try:
             yield
         finally:
             health.begin_stopping()
             # A round in the middle has marked records as published that it is about to publish.
             await asyncio.wait((sweeping,), timeout=_LAST_ROUND_SECONDS)
-            for task in (sweeping, looking):
+            for task in (sweeping, looking, retaining):
                 task.cancel()
                 await asyncio.wait((task,))
             await broker.stop()
@@ -103,8 +110,8 @@ def build(settings: MemorySettings, clock: Clock | None = None, metrics: Metrics
     install_problem_handlers(app)
     app.add_middleware(CutOffAnswer)
     app.add_middleware(BodyLimit, limit=_BODY_LIMIT)
-    app.include_router(InternalApi(database, ServiceTokens(settings.service_tokens()), clock, crash_points).router())
-
+    tokens = ServiceTokens(settings.service_tokens())
+    app.include_router(InternalApi(database, redis, tokens, clock, crash_points).router())
     app.include_router(health_router(health.health(), metrics))
     app.add_middleware(HttpTelemetry, metrics=metrics, trusted=True)
     app.state.health = health

@@ -1,10 +1,11 @@
 """What a use case works by, taken from the settings once."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from memory.facts.gate import BUILT_IN_RULES, IdentifierRule
 from memory.facts.gate.operator_patterns import operator_rules
+from memory.facts.lifetime import Lifetime
 from memory.settings import MemorySettings
 
 
@@ -21,6 +22,10 @@ class Policy:
     curation_wait: timedelta = timedelta(seconds=1.5)
     identifier_rules: tuple[IdentifierRule, ...] = BUILT_IN_RULES
     """What `validate_fact` refuses, in order."""
+    max_facts: int = 500
+    lifetime: Lifetime = field(default_factory=lambda: Lifetime(retention_days=365, decay_days=180))
+    candidate_days: int = 90
+    session_days: int = 180
 
     @classmethod
     def of(cls, settings: MemorySettings) -> "Policy":
@@ -34,6 +39,10 @@ class Policy:
             backoff=timedelta(seconds=settings.backoff_seconds),
             curation_wait=timedelta(seconds=settings.curation_wait_seconds),
             identifier_rules=BUILT_IN_RULES + operator_rules(settings.memory_pii_patterns),
+            max_facts=settings.memory_max_facts,
+            lifetime=Lifetime(settings.memory_retention_days or None, settings.memory_decay_days or None),
+            candidate_days=settings.memory_candidate_days,
+            session_days=settings.session_retention_days,
         )
 
     def pause_after(self, attempts: int) -> timedelta:

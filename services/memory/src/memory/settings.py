@@ -11,6 +11,9 @@ from common.memory_api.operations import Service
 from common.settings import ServiceSettings
 from memory.facts.gate.operator_patterns import operator_rules
 
+_CONSUMERS_NEED_DAYS = 7
+"""Work on a turn (its curation, a replay) may still read it for this long."""
+
 
 class MemorySettings(ServiceSettings):
     memory_database_url: SecretStr
@@ -19,6 +22,10 @@ class MemorySettings(ServiceSettings):
     """The role `shoppingx_dispatch`: sees work records of all users, and no words."""
     redis_url: SecretStr
     memory_master_key_file: Path
+    memory_previous_master_key_files: tuple[Path, ...] = ()
+    """Master keys that users' keys may still be wrapped with; a JSON list. `python -m memory keys rotate` ends it."""
+    key_database_url: SecretStr | None = None
+    """Where the users' keys lie, if not beside their data: the same role in a database with a shorter backup life."""
     service_token_gateway: SecretStr
     service_token_agent: SecretStr
     service_token_curator: SecretStr
@@ -27,6 +34,18 @@ class MemorySettings(ServiceSettings):
     enable_memory: bool = True
     memory_pii_patterns: Annotated[dict[str, str], NoDecode] = Field(default_factory=dict)
     """What long-term memory refuses besides the built-in rules: a JSON object of names and RE2 patterns."""
+    memory_max_facts: int = Field(default=500, ge=1)
+    """Facts of one user; also the number of candidates that may wait for their word."""
+    memory_retention_days: int = Field(default=365, ge=0, le=36_500)
+    """Days after which a fact that nobody said again is unreadable; 0 keeps it. Constraints are always kept."""
+    memory_decay_days: int = Field(default=180, ge=0, le=36_500)
+    """Days after which a preference or context that no turn was shown is unreadable; 0 keeps it."""
+    memory_candidate_days: int = Field(default=90, ge=1, le=36_500)
+    """Days that a candidate waits for its user's word."""
+    session_retention_days: int = Field(default=180, ge=_CONSUMERS_NEED_DAYS, le=36_500)
+    """Days after its last activity that a session is kept, with its turns, its log and what was searched in it."""
+    retention_interval_seconds: float = Field(default=600.0, gt=0)
+    """How often the retention job looks for users whose data is due; each is looked through once a day."""
     lease_seconds: float = Field(default=15.0, gt=0)
     turn_deadline_seconds: float = Field(default=120.0, gt=0)
     sweep_interval_seconds: float = Field(default=2.0, gt=0)

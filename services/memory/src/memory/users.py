@@ -4,9 +4,10 @@ Lock order everywhere: user → session → turn → work record → facts.
 """
 
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import and_, select, update
+from sqlalchemy import and_, bindparam, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.sql.elements import ColumnElement
 from sqlalchemy.sql.schema import Table
@@ -14,6 +15,7 @@ from sqlalchemy.sql.schema import Table
 from memory.database.schema import users
 from memory.database.statements import Statement, owner_parameter
 from memory.database.transactions import UserTransaction
+from memory.encryption.keys import DataKey
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,10 @@ class Counters:
     seq: int
     purge_generation: int
     last_clear_id: UUID | None
+    last_erase_id: UUID | None
+    key_id: UUID
+    key_changed_at: datetime | None
+    retained_at: datetime | None
 
 
 def own(table: Table) -> ColumnElement[bool]:
@@ -29,26 +35,55 @@ def own(table: Table) -> ColumnElement[bool]:
     return and_(table.c.tenant_id == owner_parameter("tenant_id"), table.c.user_id == owner_parameter("user_id"))
 
 
-_LOCK = Statement(
-    select(users.c.seq, users.c.memory_purge_gen, users.c.last_clear_id)
+_LOCK = Statement(select(users).where(own(users)).with_for_update(key_share=True))
+_ADD = Statement(insert(users).on_conflict_do_nothing(), ("tenant_id", "user_id", "key_id", "created_at"))
+_NAME_KEY = Statement(update(users).where(own(users)).values(key_id=bindparam("new_key_id")))
+_CHANGE_KEY = Statement(
+    update(users)
     .where(own(users))
-    .with_for_update(key_share=True)
+    .values(key_id=bindparam("new_key_id"), key_changed_at=bindparam("new_key_changed_at"))
 )
-_ADD = Statement(insert(users).on_conflict_do_nothing(), ("tenant_id", "user_id", "created_at"))
 _TAKE_SEQ = Statement(update(users).where(own(users)).values(seq=users.c.seq + 1).returning(users.c.seq))
 _GENERATION = Statement(select(users.c.memory_purge_gen).where(own(users)))
 
 
 async def lock_user(tx: UserTransaction) -> Counters:
-    """Lock the user's row for the rest of the transaction; makes it at first sight.
+    """Lock the user's row for the rest of the transaction; makes it at first sight. Says which key is in force, so that
+    the transaction may seal the user's words.
 
     Locks here are FOR NO KEY UPDATE: rows that only refer to the locked one (foreign keys) need not wait.
     """
     row = (await tx.connection.execute(_LOCK)).one_or_none()
     if row is None:
-        await tx.connection.execute(_ADD, {"created_at": tx.now})
+        await tx.connection.execute(_ADD, {"key_id": tx.cipher.use(None), "created_at": tx.now})
         row = (await tx.connection.execute(_LOCK)).one()
-    return Counters(row.seq, row.memory_purge_gen, row.last_clear_id)
+    key_id = tx.cipher.use(row.key_id)
+    if row.key_id is None:  # from before keys had ids
+        await tx.connection.execute(_NAME_KEY, {"new_key_id": key_id})
+    return Counters(
+        row.seq,
+        row.memory_purge_gen,
+        row.last_clear_id,
+        row.last_erase_id,
+        key_id,
+        row.key_changed_at,
+        row.retained_at,
+    )
+
+
+KEY_IN_FORCE = select(users.c.key_id).where(own(users)).scalar_subquery()
+"""Which key is in force, as a value in the statement that locks something else of the user's."""
+
+
+async def put_key_in_force(tx: UserTransaction, key: DataKey) -> None:
+    """From now on the user's words are sealed with this key; the caller holds the user's lock."""
+    key_id = tx.cipher.learn(key)
+    await tx.connection.execute(_CHANGE_KEY, {"new_key_id": key_id, "new_key_changed_at": tx.now})
+
+
+async def note_keys_settled(tx: UserTransaction) -> None:
+    """Only the key in force is left; the caller holds the user's lock."""
+    await tx.connection.execute(update(users).where(own(users)).values(key_changed_at=None))
 
 
 async def next_seq(tx: UserTransaction) -> int:

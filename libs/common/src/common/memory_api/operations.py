@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
-from common.memory_api import curation, dispatch, facts, sessions, turns, usage, user_data
+from common.memory_api import curation, dispatch, facts, personal_data, sessions, turns, usage, user_data
 from common.memory_api.base import Done, Message, OwnedRequest, TurnRequest
 
 Request = TypeVar("Request", bound=Message)
@@ -71,15 +71,17 @@ APPEND_STEP = _operation("turns/append-step", turns.AppendStep, turns.Head, _A)
 FINISH_TURN = _operation("turns/finish", turns.FinishTurn, turns.TurnReference, _A)
 RELEASE_TURN = _operation("turns/release", turns.ReleaseTurn, Done, _A)
 
-READ_FACTS = _operation("facts/read", facts.ReadFacts, facts.Facts, _A)
+READ_FACTS = _operation("facts/read", facts.ReadFacts, facts.TurnFacts, _A)
 SAVE_FACT = _operation("facts/save", facts.SaveFact, facts.FactOutcome, _A)
 RECALL = _operation("facts/recall", facts.Recall, facts.Recalled, _A)
 
-LIST_FACTS = _operation("preferences/list", facts.ListFacts, facts.Facts, _G)
+LIST_FACTS = _operation("preferences/list", facts.ListFacts, facts.FactPage, _G)
+GET_FACT = _operation("preferences/get", facts.FactKeyRequest, facts.FactDetail, _G)
 PUT_FACT = _operation("preferences/put", facts.PutFact, facts.Fact, _G)
-DELETE_FACT = _operation("preferences/delete", facts.FactKeyRequest, Done, _G)
+DELETE_FACT = _operation("preferences/delete", facts.FactEditRequest, Done, _G)
 FACT_HISTORY = _operation("preferences/history", facts.FactKeyRequest, facts.History, _G)
 RESTORE_FACT = _operation("preferences/restore", facts.RestoreFact, facts.Fact, _G)
+IMPORT_FACTS = _operation("preferences/import", facts.ImportFacts, facts.Imported, _G)
 CLEAR_MEMORY = _operation("preferences/clear", facts.ClearMemory, facts.Cleared, _G)
 LIST_CANDIDATES = _operation("candidates/list", OwnedRequest, facts.Candidates, _G)
 ACCEPT_CANDIDATE = _operation("candidates/accept", facts.CandidateRequest, facts.Fact, _G)
@@ -94,6 +96,9 @@ PUT_SETTINGS = _operation("settings/put", user_data.PutSettings, user_data.UserS
 LIST_FAVOURITES = _operation("favourites/list", OwnedRequest, user_data.Favourites, _G)
 ADD_FAVOURITE = _operation("favourites/add", user_data.ItemId, user_data.Favourites, _G)
 REMOVE_FAVOURITE = _operation("favourites/remove", user_data.ItemId, user_data.Favourites, _G)
+
+EXPORT_DATA = _operation("personal-data/export", personal_data.ExportData, personal_data.ExportedPage, _G)
+ERASE_USER = _operation("personal-data/erase", personal_data.EraseUser, personal_data.Erased, _G)
 
 LIST_WORK = _operation("dispatch/list", dispatch.ListWork, dispatch.WorkRecords)
 SHOW_WORK = _operation("dispatch/show", dispatch.WorkId, dispatch.WorkRecord)

@@ -5,6 +5,7 @@ finds a gap asks the memory service.
 """
 
 import json
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
@@ -20,8 +21,10 @@ PROGRESS_TTL_SECONDS = 600
 
 _log = get_logger(__name__)
 
-# One script, so that no crash between the two leaves user text without an expiry.
+# One script, so that no crash between the two leaves user text without an expiry. What was forgotten stays forgotten,
+# also when its agent has not heard of it yet.
 _APPEND = """
+if redis.call('EXISTS', KEYS[2]) == 1 then return false end
 local id = redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[1], '*', 'event', ARGV[3], 'data', ARGV[4])
 redis.call('EXPIRE', KEYS[1], ARGV[2])
 return id
@@ -77,10 +80,37 @@ class ProgressWriter:
             return
         try:
             await self._redis.eval(
-                _APPEND, 1, self._stream, str(PROGRESS_MAXLEN), str(PROGRESS_TTL_SECONDS), event, body
+                _APPEND,
+                2,
+                self._stream,
+                _forgotten(self._stream),
+                str(PROGRESS_MAXLEN),
+                str(PROGRESS_TTL_SECONDS),
+                event,
+                body,
             )
         except (RedisError, OSError) as error:
             _log.warning("progress.not_written", progress_event=event, error=error)
+
+
+async def forget_progress(redis: Redis, turn_ids: Iterable[UUID]) -> None:
+    """Delete what was written about these turns, and let nothing more be written for as long as it would be kept.
+
+    Best effort: what Redis does not do now, its expiry does within minutes.
+    """
+    try:
+        for turn_id in turn_ids:
+            stream = progress_stream(turn_id)
+            # In this order: between the two nothing can be written that would stay.
+            await redis.set(_forgotten(stream), b"", ex=PROGRESS_TTL_SECONDS)
+            await redis.unlink(stream)
+    except (RedisError, OSError) as error:
+        _log.warning("progress.not_forgotten", error=error)
+
+
+def _forgotten(stream: str) -> str:
+    """The mark beside a stream; in the same slot of a cluster."""
+    return f"{stream}:forgotten"
 
 
 def _json_bytes(data: dict[str, Any]) -> bytes:

@@ -185,6 +185,17 @@ LEASES_EXPIRED = _counter(
 )
 SWEEPS = _counter("sweeps", "Rounds of the sweeper; outcome is done or failed", (MEMORY,), ("outcome",))
 LAST_SWEEP = _gauge("last_sweep_timestamp_seconds", "When this replica last swept (Unix time)", (MEMORY,))
+RETENTION_USERS = _counter(
+    "retention_users",
+    "Users whose data was looked through for what has expired; outcome is done or failed",
+    (MEMORY,),
+    ("outcome",),
+)
+LAST_RETENTION = _gauge(
+    "last_retention_timestamp_seconds",
+    "When this replica last found nobody left whose data is due (Unix time)",
+    (MEMORY,),
+)
 
 WORK_RECORDS = _gauge(
     "work_records",

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 
 from agent.context.fences import one_line
-from common.memory_api.facts import TIER_ONE_CAP, Fact, MemoryCategory
+from common.memory_api.facts import TIER_ONE_CAP, Fact, MemoryCategory, SessionFact
 
 _RULE = (
     "标 [constraint] 的条目本轮必须遵守：把它写进 item_search 的 exclude，系统不会替你加。多块记忆以最新的一块为准。"
 )
+_THIS_SESSION = "（没存进长期记忆，只在本会话有效）"
 _NONE = "（目前没有长期记忆；之前的记忆块已全部失效。）"
 
 
@@ -22,16 +23,22 @@ def select_tier_one_facts(facts: Sequence[Fact]) -> list[Fact]:
     return constraints + others[: max(0, TIER_ONE_CAP - len(constraints))]
 
 
-def render_memory_block(facts: Sequence[Fact]) -> str:
-    """The block for the selected facts, in their order.
+def render_memory_block(facts: Sequence[Fact], session_facts: Sequence[SessionFact] = ()) -> str:
+    """The block for the selected facts, in their order, then what holds for this session alone; the latter stands in
+    place of an older fact of its key.
 
     Without facts it says that earlier blocks no longer count; the caller leaves it out where there was none.
     """
-    lines = [_line(fact) for fact in facts]
+    held = {fact.key for fact in session_facts}
+    lines = [_line(fact) for fact in facts if fact.key not in held]
+    lines += [f"{_line_of(fact)}{_THIS_SESSION}" for fact in session_facts]
     body = [*lines, _RULE] if lines else [_NONE]
     return "\n".join(["<user_long_term_memory>", *body, "</user_long_term_memory>"])
 
 
 def _line(fact: Fact) -> str:
-    whose = "" if fact.subject == "self" else f"（{one_line(fact.subject)}）"
+    return _line_of(fact, "" if fact.subject == "self" else f"（{one_line(fact.subject)}）")
+
+
+def _line_of(fact: Fact | SessionFact, whose: str = "") -> str:
     return f"- [{fact.category.value}] {one_line(fact.key)}{whose}: {one_line(fact.value)}"

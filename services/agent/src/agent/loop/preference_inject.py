@@ -2,6 +2,7 @@
 
 from agent.context.memory_block import render_memory_block, select_tier_one_facts
 from agent.loop.hooks import Hook, HookPoint, HookView
+from agent.tools.unsaved_facts import unsaved_facts
 from common.memory_api.sessions import Layer, NewLogEntry
 
 
@@ -9,11 +10,13 @@ async def _add(view: HookView) -> list[NewLogEntry]:
     """The block, or nothing where there are no facts and no earlier block that must stop to count."""
     if view.state.has_memory_block or view.state.steps > 0:
         return []
-    facts = select_tier_one_facts(await view.turn.memory.read_facts())
+    known = await view.turn.memory.read_facts(unsaved_facts(view.turn.log))
+    facts = select_tier_one_facts(known.facts)
     shown_before = any(entry.layer is Layer.L5 for entry in view.turn.log)
-    if not facts and not shown_before:
+    if not facts and not known.session_facts and not shown_before:
         return []
-    return [view.make.memory_block(render_memory_block(facts), [fact.fact_id for fact in facts])]
+    block = render_memory_block(facts, known.session_facts)
+    return [view.make.memory_block(block, [fact.fact_id for fact in facts])]
 
 
 preference_inject = Hook("preference_inject", HookPoint.POST_TOOL_CALL, 50, _add)

@@ -16,6 +16,8 @@ _log = get_logger(__name__)
 
 NAME = "recall_memories"
 
+SWITCHED_OFF = "长期记忆功能没有开启，没有可查的记忆"
+
 _SCHEMA = function_schema(
     NAME,
     "按主题查用户的长期记忆和购买、搜索历史。记忆块里没有、而本轮需要时用；用户问你记得什么时也用。"
@@ -54,4 +56,5 @@ def _render(recalled: Recalled) -> str:
         {"key": fact.key, "value": fact.value, "category": fact.category, "subject": fact.subject}
         for fact in recalled.facts
     ]
-    return exact_json({"facts": facts, "behaviour": recalled.behaviour})
+    switched_off = {} if recalled.memory_enabled else {"message": SWITCHED_OFF}
+    return exact_json({"facts": facts, "behaviour": recalled.behaviour, **switched_off})

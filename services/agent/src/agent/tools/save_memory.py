@@ -1,5 +1,6 @@
 """`save_memory`: keeps what the user wants remembered. 「记住了」 is said only after memory has committed it."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,6 +19,14 @@ NAME = "save_memory"
 
 REFUSED = "长期记忆只放偏好和长期规则，不放账号、卡号、证件或联系方式"
 NOT_SAVED = "这次没存进长期记忆，本轮我仍会按它来，下次请再说一遍"
+_REFUSALS = {
+    "memory-full": "长期记忆已经存满，这次没有存；本轮我仍会按它来。请先在偏好页删掉不再需要的条目",
+    "memory-disabled": "长期记忆功能没有开启，这次没有存；本轮我仍会按它来",
+}
+"""By the rule that refused; any other is about what the fact says."""
+
+_HELD = "holds_for_session"
+
 _CANDIDATE = "这条还不能确定是你的长期偏好，已放进待确认，确认之后才算记住"
 _NEWER_WORD = "你后来改过或删过这一条，这次没有存；本轮我仍会按它来"
 
@@ -41,14 +50,12 @@ class SaveMemory:
     schema = _SCHEMA
 
     async def run(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-        proposed = ProposedFact.model_validate(
-            {name: value for name, value in arguments.items() if name in ("key", "value", "category")}
-        )
+        proposed = proposed_by(arguments)
         try:
             outcome = await context.memory.save_fact(context.call_id, proposed)
         except MemoryUnavailable as error:
             _log.warning("save_memory.not_saved", error=error)
-            return _result(False, proposed.key, NOT_SAVED)
+            return _result(False, proposed.key, NOT_SAVED, **{_HELD: True})
         except ProblemError as problem:
             if problem.code not in _ANSWERED_PROBLEMS:
                 raise
@@ -56,6 +63,22 @@ class SaveMemory:
         if outcome.action.remembered:
             context.progress.emit(ProgressEvent.MEMORY_SAVED, _saved(outcome, proposed))
         return _receipt(outcome, proposed)
+
+
+def proposed_by(arguments: Mapping[str, Any]) -> ProposedFact:
+    """Raises pydantic.ValidationError."""
+    return ProposedFact.model_validate(
+        {name: value for name, value in arguments.items() if name in ("key", "value", "category")}
+    )
+
+
+def was_not_stored(receipt: str) -> bool:
+    """Whether this is the receipt of a call that memory did not answer: what it said holds for its session."""
+    try:
+        read = json.loads(receipt)
+    except ValueError:  # cut, pruned or cleared
+        return False
+    return isinstance(read, dict) and read.get(_HELD) is True
 
 
 _ANSWERED_PROBLEMS = {ProblemCode.FACT_REFUSED: REFUSED, ProblemCode.FACT_OUTDATED: _NEWER_WORD}
@@ -74,11 +97,11 @@ def _receipt(outcome: FactOutcome, proposed: ProposedFact) -> ToolResult:
         case FactAction.OUTDATED | FactAction.DELETED_BY_USER:
             return _result(False, outcome.key, _NEWER_WORD)
         case FactAction.REFUSED:
-            return _result(False, outcome.key, REFUSED)
+            return _result(False, outcome.key, _REFUSALS.get(outcome.rule or "", REFUSED))
 
 
-def _result(saved: bool, key: str | None, message: str) -> ToolResult:
-    receipt: dict[str, Any] = {"saved": saved}
+def _result(saved: bool, key: str | None, message: str, **more: bool) -> ToolResult:
+    receipt: dict[str, Any] = {"saved": saved, **more}
     if key is not None:
         receipt["key"] = key
     content = exact_json({**receipt, "message": message})

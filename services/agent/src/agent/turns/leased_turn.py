@@ -6,7 +6,16 @@ from uuid import UUID
 
 from common.memory_api import operations
 from common.memory_api.base import Message, Owner
-from common.memory_api.facts import Fact, FactOutcome, ProposedFact, ReadFacts, Recall, Recalled, SaveFact
+from common.memory_api.facts import (
+    FactOutcome,
+    ProposedFact,
+    ReadFacts,
+    Recall,
+    Recalled,
+    SaveFact,
+    TurnFacts,
+    UnsavedFact,
+)
 from common.memory_api.operations import Operation
 from common.memory_api.sessions import NewLogEntry
 from common.memory_api.turns import (
@@ -111,9 +120,10 @@ class LeasedTurn:
         )
         await self._memory.call(operations.RELEASE_TURN, request, retry_for=2.0)
 
-    async def read_facts(self) -> list[Fact]:
-        request = ReadFacts(owner=self._owner, turn_id=self._turn_id)
-        return (await self._memory.call(operations.READ_FACTS, request)).facts
+    async def read_facts(self, unsaved: Sequence[UnsavedFact] = ()) -> TurnFacts:
+        """The stored facts, and what of `unsaved` (see `save_memory`) still holds for the session."""
+        request = ReadFacts(owner=self._owner, turn_id=self._turn_id, unsaved=list(unsaved))
+        return await self._memory.call(operations.READ_FACTS, request)
 
     async def save_fact(self, call_id: str, proposed: ProposedFact) -> FactOutcome:
         request = SaveFact(

@@ -11,7 +11,7 @@ from common.logs import get_logger
 from common.memory_api.base import Owner, TurnRequest
 from common.memory_api.operations import GET_TURN
 from common.memory_api.turns import TurnView
-from common.problems import ProblemError
+from common.problems import ProblemCode, ProblemError
 from common.telemetry.metrics import Metrics
 from common.telemetry.table import EVENT_STREAMS_OPEN
 from gateway.events.delivery import Delivery, Verdict
@@ -229,6 +229,8 @@ class _Connection:
             self._known = await self._shared.memory.ask(GET_TURN, self._request, retry_for=_MEMORY_RETRY_SECONDS)
         except ProblemError as error:
             _log.info("events.memory_silent", turn_id=str(self._request.turn_id), code=error.code)
+            if error.code is ProblemCode.NOT_FOUND:  # its user has been erased: there is nothing to wait for
+                self._closes_at = self._now()
             return None
         self._quiet_since_known = True
         return self._known

@@ -3,7 +3,7 @@
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Response
 
 from common.memory_api.base import OwnedRequest
 from common.memory_api.facts import CandidateRequest, Candidates, Fact
@@ -12,6 +12,7 @@ from common.problems import ProblemCode
 from gateway.authentication.caller import NamedOwner
 from gateway.dependencies import Memory
 from gateway.openapi import problems
+from gateway.preferences.preconditions import tag
 
 router = APIRouter(prefix="/api/preferences/{user_id}/candidates", tags=["preferences"])
 
@@ -33,10 +34,15 @@ async def list_candidates(owner: NamedOwner, memory: Memory) -> Candidates:
 @router.post(
     "/{candidate_id}/accept",
     summary="Remember it",
-    responses={**_BY_ID, **problems(ProblemCode.FACT_OUTDATED, ProblemCode.ALREADY_DONE)},
+    responses={
+        **_BY_ID,
+        **problems(
+            ProblemCode.FACT_OUTDATED, ProblemCode.ALREADY_DONE, ProblemCode.MEMORY_FULL, ProblemCode.MEMORY_DISABLED
+        ),
+    },
 )
-async def accept_candidate(candidate: OneCandidate, memory: Memory) -> Fact:
-    return await memory.ask(ACCEPT_CANDIDATE, candidate)
+async def accept_candidate(candidate: OneCandidate, memory: Memory, response: Response) -> Fact:
+    return tag(response, await memory.ask(ACCEPT_CANDIDATE, candidate))
 
 
 @router.post(

@@ -8,6 +8,7 @@ from memory.database.transactions import UserTransaction
 from memory.dispatch.records import close, hand_back, lock_work, must_hold_lease, take_lease
 from memory.facts.rows import read_facts
 from memory.turns.model_calls import store_model_call
+from memory.facts.writing import MEMORY_DISABLED
 from memory.turns.rows import find_turn, reply, user_text
 from memory.users import purge_generation
 
@@ -21,6 +22,9 @@ async def claim_curation(tx: UserTransaction, request: ClaimCuration) -> Curatio
     if record.state in (WorkState.PENDING, WorkState.LEASED) and turn.purge_generation != await purge_generation(tx):
         await close(tx, record, WorkState.DONE, GENERATION_CHANGED)
         return ProblemError(ProblemCode.GENERATION_CHANGED)
+    if record.state in (WorkState.PENDING, WorkState.LEASED) and not tx.policy.memory_enabled:
+        await close(tx, record, WorkState.DONE, MEMORY_DISABLED)
+        return ProblemError(ProblemCode.ALREADY_DONE)
     fresh = await take_lease(tx, record, request.lease_token)
     return CurationInput(
         turn_id=turn.turn_id,

@@ -65,15 +65,25 @@ users = _owned(
     Column("memory_purge_gen", BigInteger, nullable=False, server_default="0"),
     Column("last_clear_id", Uuid),
     Column("created_at", _Time, nullable=False),
+    Column("last_erase_id", Uuid),
+    Column("key_id", Uuid),
+    Column("key_changed_at", _Time),
+    Column("retained_at", _Time),
+    Index("users_retained", "retained_at"),
     key=(),
 )
-"""The two counters never restart, also after erasure: the row outlives the user's data."""
+"""The two counters never restart, also after erasure: the row outlives the user's data.
+
+`key_id` is the key that the user's words are sealed with, `key_changed_at` is set while older ones may still be there,
+`retained_at` is when the retention job was last here."""
 
 user_keys = _owned(
     "user_keys",
     Column("key_id", Uuid, nullable=False),
     Column("wrapped_key", LargeBinary, nullable=False),
     Column("created_at", _Time, nullable=False),
+    Column("older_key_ids", ARRAY(Uuid), nullable=False, server_default="{}"),
+    Column("older_wrapped_keys", ARRAY(LargeBinary), nullable=False, server_default="{}"),
     key=(),
 )
 

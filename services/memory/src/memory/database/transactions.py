@@ -15,6 +15,7 @@ from memory.database.connection import Connection
 from memory.database.pool import Pool
 from memory.encryption.cipher import UserCipher
 from memory.encryption.key_store import KeyStore
+from memory.encryption.keys import UnknownKey
 from memory.measurements import Measurements, MemoryMetrics
 from memory.policy import Policy
 
@@ -50,7 +51,7 @@ class Database:
     ) -> None:
         self._users = users
         self._dispatch = dispatch
-        self._keys = keys
+        self.keys = keys
         self._policy = policy
         self._clock = clock
         self._new_id = new_id
@@ -58,11 +59,18 @@ class Database:
 
     @asynccontextmanager
     async def of_user(self, owner: Owner) -> AsyncIterator[UserTransaction]:
-        # The key is fetched first: its store may be another database.
-        cipher = UserCipher(owner, await self._keys.key_of(owner))
+        """Raises DatabaseError; UnknownKey where the user's keys have changed a moment ago: asking again helps."""
+        # The keys are fetched first: their store may be another database.
+        cipher = UserCipher(owner, await self.keys.ring_of(owner))
         measured = Measurements(self._metrics)
-        async with self._users.transaction(owner) as connection:
-            yield UserTransaction(connection, owner, cipher, self._policy, self._clock.now(), self._new_id, measured)
+        try:
+            async with self._users.transaction(owner) as connection:
+                yield UserTransaction(
+                    connection, owner, cipher, self._policy, self._clock.now(), self._new_id, measured
+                )
+        except UnknownKey:
+            self.keys.forget(owner)
+            raise
         measured.committed()
 
     @asynccontextmanager
@@ -78,3 +86,4 @@ class Database:
     async def close(self) -> None:
         await self._users.close()
         await self._dispatch.close()
+        await self.keys.close()

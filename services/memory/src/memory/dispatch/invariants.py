@@ -85,7 +85,7 @@ async def check_invariants(database: Database, request: CheckInvariants) -> Inva
         "tool_call_without_one_result": 0,
         "memory_in_log_of_cleared_generation": 0,
     }
-    for owner in await _owners(database):
+    for owner in await all_owners(database):
         async with database.of_user(owner) as tx:
             for name, query in queries.items():
                 parameters = {"memory_enabled": tx.policy.memory_enabled} if ":memory_enabled" in query else {}
@@ -95,7 +95,7 @@ async def check_invariants(database: Database, request: CheckInvariants) -> Inva
     return InvariantReport(violations=violations)
 
 
-async def _owners(database: Database) -> list[Owner]:
+async def all_owners(database: Database) -> list[Owner]:
     async with database.of_dispatch() as connection:
         rows = await connection.execute(select(users.c.tenant_id, users.c.user_id))
         return [Owner(tenant_id=row[0], user_id=row[1]) for row in rows]

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from enum import StrEnum
 from uuid import UUID
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete, func, select
 from sqlalchemy.dialects.postgresql import insert
 
 from common.memory_api.base import Done, OwnedRequest
@@ -31,7 +31,7 @@ from memory.facts.gate import ValidFact
 from memory.facts.rows import Writer, find_row
 from memory.facts.similarity import same_fact
 from memory.facts.tombstones import buried, bury
-from memory.facts.writing import outcome, write_for_user
+from memory.facts.writing import MEMORY_FULL, outcome, write_for_user
 from memory.users import lock_user, next_seq, own
 
 _VALUE = "memory_candidates.value"
@@ -54,6 +54,9 @@ async def take_candidate(tx: UserTransaction, fact: ValidFact, writer: Writer, b
     waiting = await _waiting(tx, fact)
     if any(basis is Basis.UNSUPPORTED or row.basis == basis for row in waiting):
         return outcome(fact, FactAction.CANDIDATE)
+    in_all = await tx.connection.scalar(select(func.count()).where(own(memory_candidates)))
+    if in_all >= tx.policy.max_facts:
+        return FactOutcome(key=fact.key, action=FactAction.REFUSED, rule=MEMORY_FULL)
     candidate_id = tx.new_id()
     await tx.connection.execute(
         insert(memory_candidates)
@@ -105,6 +108,7 @@ async def list_candidates(tx: UserTransaction, _: OwnedRequest) -> Candidates:
                 category=MemoryCategory(row.category),
                 turn_id=row.turn_id,
                 created_at=row.created_at,
+                session_id=row.session_id,
             )
             for row in await tx.connection.execute(query)
         ]

@@ -4,11 +4,16 @@ The generation goes up, so everything that began before (a queued event, a model
 refused when it comes to write. What still runs ends now, with a fixed answer, and the user's sessions end with it.
 """
 
-from sqlalchemy import Table, delete, select
+from datetime import timedelta
+from uuid import UUID
+
+from redis.asyncio import Redis
+from sqlalchemy import Table, delete, or_, select
 
 from common.memory_api.facts import Cleared, ClearMemory
 from common.memory_api.turns import FailureCode
 from common.memory_api.user_data import BehaviourKind
+from common.streams.progress import PROGRESS_TTL_SECONDS, forget_progress
 from memory.database.schema import (
     behaviour,
     curation_outcomes,
@@ -16,9 +21,10 @@ from memory.database.schema import (
     memory_facts,
     sessions,
     tool_effects,
+    turns,
 )
 from memory.database.statements import among
-from memory.database.transactions import UserTransaction
+from memory.database.transactions import Database, UserTransaction
 from memory.facts.tombstones import forget_tombstones
 from memory.sessions.log import erase_memory_entries
 from memory.sessions.sessions import mark_ended
@@ -26,7 +32,25 @@ from memory.turns.ending import end_open_turns
 from memory.turns.rows import change_turn, seal_items, seal_reply
 from memory.users import lock_user, own, raise_purge_generation
 
+_REMEMBERED_BY_REDIS = timedelta(seconds=2 * PROGRESS_TTL_SECONDS)
+
 ERASED_REPLY = "（已随长期记忆清空 · cleared together with the memory）"
+
+
+async def clear_and_forget(database: Database, redis: Redis, request: ClearMemory) -> Cleared:
+    """Clear, and then delete what the turns of the last minutes have told whoever watched them."""
+    async with database.of_user(request.owner) as tx:
+        cleared = await clear_memory(tx, request)
+        told = await turns_of_last_minutes(tx)
+    await forget_progress(redis, told)
+    return cleared
+
+
+async def turns_of_last_minutes(tx: UserTransaction) -> list[UUID]:
+    """Turns whose progress may still lie in Redis."""
+    since = tx.now - _REMEMBERED_BY_REDIS
+    query = select(turns.c.turn_id).where(own(turns), or_(turns.c.finished_at.is_(None), turns.c.finished_at > since))
+    return (await tx.connection.execute(query)).scalars()
 
 
 async def clear_memory(tx: UserTransaction, request: ClearMemory) -> Cleared:

@@ -4,13 +4,12 @@ Facts are ordered by (seq, rank, run) of their last writer. A write applies wher
 stands there; the clock has no say.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Select, and_, bindparam, delete, func, insert, or_, select, update
+from sqlalchemy import and_, bindparam, delete, func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from common.memory_api.facts import Fact, FactAction, FactSource, MemoryCategory
@@ -20,12 +19,14 @@ from memory.database.schema import memory_fact_evidence, memory_fact_versions, m
 from memory.database.statements import Statement
 from memory.database.transactions import UserTransaction
 from memory.encryption.cipher import Place
+from memory.facts.expiry import expired_among
 from memory.facts.gate import ValidFact
 from memory.facts.wording.persons import subject_of
+from memory.facts.scores import confidence, importance
 from memory.users import own
 
 _VALUE = "memory_facts.value"
-_VERSION = "memory_fact_versions.value"
+VERSION_COLUMN = "memory_fact_versions.value"
 
 RANKS = {
     FactSource.CURATOR: 0,
@@ -41,6 +42,10 @@ class Order(NamedTuple):
     seq: int
     rank: int
     run: int = 0
+
+    @property
+    def revision(self) -> str:
+        return f"{self.seq}.{self.rank}.{self.run}"
 
 
 @dataclass(frozen=True)
@@ -77,16 +82,13 @@ _EVIDENCE = (
     .scalar_subquery()
     .label("evidence")
 )
-_NEWEST_FIRST = (memory_facts.c.seq.desc(), memory_facts.c.updated_at.desc(), memory_facts.c.fact_key)
-_IN_FORCE = and_(
-    own(memory_facts), or_(memory_facts.c.expires_at.is_(None), memory_facts.c.expires_at > bindparam("now"))
-)
+_NEWEST_FIRST = (memory_facts.c.seq.desc(), memory_facts.c.fact_key)
 _OF_KEY = and_(own(memory_facts), memory_facts.c.fact_key == bindparam("fact_key"))
 _OF_ID = and_(own(memory_facts), memory_facts.c.fact_id == bindparam("fact_id"))
 _WRITTEN = ("value", "category", "subject", "source", "seq", "rank", "run", "session_id", "turn_id", "updated_at")
 _KEPT = ("fact_key", "category", "subject", "source", "seq", "rank", "run", "session_id", "turn_id")
 
-_READ = Statement(select(*_COLUMNS, _EVIDENCE).where(_IN_FORCE).order_by(*_NEWEST_FIRST))
+_READ = Statement(select(*_COLUMNS, _EVIDENCE).where(own(memory_facts)).order_by(*_NEWEST_FIRST))
 _LOCK_KEY = Statement(select(*_COLUMNS, _EVIDENCE).where(_OF_KEY).with_for_update(of=memory_facts, key_share=True))
 _ADD = Statement(insert(memory_facts), ("tenant_id", "user_id", "fact_id", "fact_key", "created_at", *_WRITTEN))
 _KEEP_VERSION = Statement(
@@ -101,8 +103,9 @@ _ADD_EVIDENCE = Statement(
 
 async def read_rows(tx: UserTransaction) -> list[MemoryFactRow]:
     """The user's facts that have not expired, newest first, ties by key."""
-    rows = await tx.connection.execute(_READ, {"now": tx.now})
-    return [_opened(tx, row) for row in rows]
+    rows = (await tx.connection.execute(_READ)).all()
+    expired = await expired_among(tx, rows)
+    return [_opened(tx, row) for row in rows if row.fact_id not in expired]
 
 
 async def find_row(tx: UserTransaction, fact_key: str) -> MemoryFactRow | None:
@@ -117,8 +120,9 @@ async def read_facts(tx: UserTransaction, category: MemoryCategory | None = None
 
 
 async def read_fact(tx: UserTransaction, fact_key: str) -> Fact | None:
+    """The fact of this key unless it has expired."""
     row = await find_row(tx, fact_key)
-    return None if row is None else view(row)
+    return None if row is None or await expired_among(tx, [row.row]) else view(row)
 
 
 async def upsert_facts(tx: UserTransaction, fact: ValidFact, writer: Writer) -> FactAction:
@@ -145,7 +149,7 @@ async def _write_over(tx: UserTransaction, existing: MemoryFactRow, fact: ValidF
     """
     same = normalise(existing.value) == normalise(fact.value)
     if same and writer.source is FactSource.CURATOR:
-        await _change(tx, existing.fact_id, **_ordered(writer.order))
+        await _change(tx, existing.fact_id, **_ordered(writer.order), updated_at=tx.now)
         return FactAction.SUPPORTED
     if same and existing.category is MemoryCategory.CONSTRAINT and writer.source is not FactSource.USER:
         fact = replace(fact, category=MemoryCategory.CONSTRAINT)
@@ -166,18 +170,6 @@ async def delete_row(tx: UserTransaction, row: MemoryFactRow) -> None:
     await tx.connection.execute(delete(memory_facts).where(own(memory_facts), memory_facts.c.fact_id == row.fact_id))
 
 
-def versions_of(tx: UserTransaction, fact_key: str) -> Select[Any]:
-    return (
-        select(memory_fact_versions)
-        .where(own(memory_fact_versions), memory_fact_versions.c.fact_key == fact_key)
-        .order_by(memory_fact_versions.c.replaced_at.desc(), memory_fact_versions.c.version_id.desc())
-    )
-
-
-def version_value(tx: UserTransaction, row: Row) -> str:
-    return tx.cipher.decrypt(row.value, Place(_VERSION, row.version_id))
-
-
 def view(row: MemoryFactRow) -> Fact:
     stored = row.row
     return Fact(
@@ -193,6 +185,10 @@ def view(row: MemoryFactRow) -> Fact:
         evidence=stored.evidence,
         created_at=stored.created_at,
         updated_at=stored.updated_at,
+        revision=row.order.revision,
+        confidence=confidence(FactSource(stored.source), stored.evidence),
+        importance=importance(row.category),
+        last_used_at=stored.last_used_at,
     )
 
 
@@ -243,7 +239,7 @@ async def _keep_version(tx: UserTransaction, existing: MemoryFactRow) -> None:
         **{name: existing.row[name] for name in _KEPT},
         "version_id": version_id,
         "fact_id": existing.fact_id,
-        "value": tx.cipher.encrypt(existing.value, Place(_VERSION, version_id)),
+        "value": tx.cipher.encrypt(existing.value, Place(VERSION_COLUMN, version_id)),
         "written_at": existing.row.updated_at,
         "replaced_at": tx.now,
     }
@@ -252,11 +248,3 @@ async def _keep_version(tx: UserTransaction, existing: MemoryFactRow) -> None:
 
 def _ordered(order: Order) -> dict[str, int]:
     return {"seq": order.seq, "rank": order.rank, "run": order.run}
-
-
-def match_facts(facts: Sequence[Fact], topic: str, limit: int) -> list[Fact]:
-    """Facts whose key or value contains the topic: substrings, since Chinese is not split at spaces."""
-    wanted = normalise(topic)
-    return [
-        fact for fact in facts if wanted in normalise(fact.value) or wanted in normalise(fact.key.replace("_", " "))
-    ][:limit]

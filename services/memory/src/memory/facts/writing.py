@@ -4,6 +4,7 @@ from common.logs import get_logger
 from common.memory_api.facts import Fact, FactAction, FactOutcome, FactSource, MemoryCategory, ProposedFact
 from common.problems import ProblemCode, ProblemError
 from memory.database.transactions import UserTransaction
+from memory.facts.expiry import remove_expired
 from memory.facts.gate import REFUSAL_MESSAGE, FactRefusal, ValidFact, clean_fact_key, validate_fact
 from memory.facts.rows import Writer, find_row, read_fact, upsert_facts
 from memory.facts.tombstones import buried
@@ -12,6 +13,7 @@ from memory.users import next_seq
 _log = get_logger(__name__)
 
 MEMORY_DISABLED = "memory-disabled"
+MEMORY_FULL = "memory-full"
 
 
 def through_gate(tx: UserTransaction, proposed: ProposedFact) -> ValidFact | FactOutcome:
@@ -26,13 +28,16 @@ async def write_fact(tx: UserTransaction, fact: ValidFact, writer: Writer) -> Fa
     """Write a fact that has passed the gate; the caller holds the user's lock."""
     if await buried(tx, fact.key, fact.value, writer.seq):
         return outcome(fact, FactAction.DELETED_BY_USER)
+    keys = await remove_expired(tx)
+    if fact.key not in keys and len(keys) >= tx.policy.max_facts:
+        # Which of their facts is to make room, only the user can say.
+        return FactOutcome(key=fact.key, action=FactAction.REFUSED, rule=MEMORY_FULL)
     return outcome(fact, await upsert_facts(tx, fact, writer))
 
 
 async def write_for_user(tx: UserTransaction, proposed: ProposedFact) -> Fact:
     """Write on the user's own word, which is newer than everything; the caller holds the user's lock."""
-    if not tx.policy.memory_enabled:
-        raise ProblemError(ProblemCode.FACT_REFUSED, "long-term memory is switched off", rule=MEMORY_DISABLED)
+    must_be_enabled(tx)
     if proposed.category is None:
         known = await find_row(tx, clean_fact_key(proposed.key))
         proposed = proposed.model_copy(update={"category": known.category if known else None})
@@ -41,10 +46,18 @@ async def write_for_user(tx: UserTransaction, proposed: ProposedFact) -> Fact:
         raise ProblemError(ProblemCode.FACT_REFUSED, REFUSAL_MESSAGE, rule=checked.rule, key=checked.key)
     written = await write_fact(tx, checked, Writer(FactSource.USER, seq=await next_seq(tx)))
     tx.measured.fact_proposed(FactSource.USER, written)
+    if written.rule == MEMORY_FULL:
+        raise ProblemError(ProblemCode.MEMORY_FULL, f"at most {tx.policy.max_facts} facts; delete some first")
     fact = await read_fact(tx, checked.key)
     if fact is None or written.action is FactAction.OUTDATED:
         raise ProblemError(ProblemCode.FACT_OUTDATED)
     return fact
+
+
+def must_be_enabled(tx: UserTransaction) -> None:
+    """Raises ProblemError. What is there may still be seen, exported, deleted and cleared."""
+    if not tx.policy.memory_enabled:
+        raise ProblemError(ProblemCode.MEMORY_DISABLED)
 
 
 def outcome(fact: ValidFact, action: FactAction) -> FactOutcome:

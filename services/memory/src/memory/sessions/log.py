@@ -11,7 +11,7 @@ from memory.database.schema import session_log, sessions
 from memory.database.statements import Statement
 from memory.database.transactions import UserTransaction
 from memory.encryption.cipher import Place
-from memory.users import own
+from memory.users import KEY_IN_FORCE, own
 
 _PAYLOAD = "session_log.payload"
 
@@ -22,7 +22,11 @@ ERASED_PAYLOAD = '{"role":"system","content":"[cleared by the user]"}'
 _OF_SESSION = and_(own(sessions), sessions.c.session_id == bindparam("session_id"))
 _ENTRIES = select(session_log).where(own(session_log), session_log.c.session_id == bindparam("session_id"))
 
-_LOCK = Statement(select(sessions.c.head).where(_OF_SESSION).with_for_update(key_share=True))
+_LOCK = Statement(
+    select(sessions.c.head, KEY_IN_FORCE.label("key_id"))
+    .where(_OF_SESSION)
+    .with_for_update(of=sessions, key_share=True)
+)
 _EXISTS = Statement(select(sessions.c.session_id).where(_OF_SESSION))
 _MOVE_HEAD = Statement(
     update(sessions)
@@ -61,11 +65,12 @@ _READ_IDS_AFTER = Statement(
 
 
 async def lock_session(tx: UserTransaction, session_id: UUID) -> int:
-    """Lock the session and return its head, the position of its last entry."""
-    head = await tx.connection.scalar(_LOCK, {"session_id": session_id})
-    if head is None:
+    """Lock the session and return its head, the position of its last entry. Says which key is in force."""
+    session = (await tx.connection.execute(_LOCK, {"session_id": session_id})).one_or_none()
+    if session is None:
         raise ProblemError(ProblemCode.NOT_FOUND)
-    return int(head)
+    tx.cipher.use(session.key_id)
+    return int(session.head)
 
 
 async def must_exist(tx: UserTransaction, session_id: UUID) -> None:

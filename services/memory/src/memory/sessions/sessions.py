@@ -35,6 +35,12 @@ async def list_sessions(tx: UserTransaction, request: ListSessions) -> Sessions:
     return Sessions(sessions=[_view(row) for row in await tx.connection.execute(query)])
 
 
+async def sessions_after(tx: UserTransaction, session_id: UUID, limit: int) -> list[Session]:
+    """In the order of their ids, which is about that in which they were made."""
+    query = _query().where(sessions.c.session_id > session_id).order_by(sessions.c.session_id).limit(limit)
+    return [_view(row) for row in await tx.connection.execute(query)]
+
+
 async def end_session(tx: UserTransaction, request: SessionRequest) -> Session:
     """End a session; a turn it is still working on is cancelled."""
     await lock_user(tx)

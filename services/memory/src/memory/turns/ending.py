@@ -11,7 +11,7 @@ from common.memory_api.turns import FailureCode, ItemCard, TurnStatus
 from memory.database.schema import turns
 from memory.database.transactions import UserTransaction
 from memory.dispatch.records import Record, add_work, lock_work, revoke
-from memory.encryption.cipher import CannotDecrypt
+from memory.encryption.keys import CannotDecrypt
 from memory.sessions.log import append, lock_session, read_log
 from memory.turns.closing import closing_payloads
 from memory.turns.rows import IS_OPEN, TurnRow, change_turn, find_turn, seal_items, seal_reply, user_text

@@ -12,7 +12,7 @@ from memory.database.statements import Statement
 from memory.database.transactions import UserTransaction
 from memory.dispatch.records import LockedRecord
 from memory.turns.rows import TurnRow
-from memory.users import own
+from memory.users import KEY_IN_FORCE, own
 
 
 class HeldTurn(NamedTuple):
@@ -24,10 +24,11 @@ class HeldTurn(NamedTuple):
 
 
 async def lock_turn(tx: UserTransaction, turn_id: UUID) -> HeldTurn:
-    """The turn with its session, its own row and its work record locked."""
+    """The turn with its session, its own row and its work record locked. Says which key is in force."""
     row = (await tx.connection.execute(_LOCK, {"turn_id": turn_id, "kind": WorkKind.TURN})).one_or_none()
     if row is None:
         raise ProblemError(ProblemCode.NOT_FOUND)
+    tx.cipher.use(row.key_id)
     record = LockedRecord(WorkKind.TURN, turn_id, 0, row.work_state, row.work_attempts, row.work_lease_token)
     return HeldTurn(row, row.session_head, record)
 
@@ -37,6 +38,7 @@ def _joined() -> Select[tuple[object, ...]]:
         select(
             turns,
             sessions.c.head.label("session_head"),
+            KEY_IN_FORCE.label("key_id"),
             dispatch.c.state.label("work_state"),
             dispatch.c.attempts.label("work_attempts"),
             dispatch.c.lease_token.label("work_lease_token"),

@@ -25,13 +25,24 @@ _KEEP_CONSTRAINTS = Statement(update(sessions).where(_OF_SESSION).values(session
 _KEEP_RELEASE = Statement(
     update(sessions).where(_OF_SESSION, sessions.c.release.is_(None)).values(release=bindparam("kept"))
 )
-_LOCK_SHOWN = Statement(
-    select(memory_facts.c.fact_id).where(_SHOWN).order_by(memory_facts.c.fact_id).with_for_update(key_share=True)
+# Only against being deleted, since a use refers to its fact. Whoever writes several facts locks them in an order of
+# their own, so nothing here may wait for them.
+_KEEP_SHOWN = Statement(
+    select(memory_facts.c.fact_id)
+    .where(_SHOWN)
+    .order_by(memory_facts.c.fact_id)
+    .with_for_update(read=True, key_share=True)
 )
 _ADD_USE = Statement(
     insert(memory_uses).on_conflict_do_nothing(), ("tenant_id", "user_id", "turn_id", "fact_id", "how", "created_at")
 )
-_MARK_USED = Statement(update(memory_facts).where(_SHOWN).values(last_used_at=bindparam("new_last_used_at")))
+# A fact that is being written now is just being said again: its time moves on without this.
+_free = select(memory_facts.c.fact_id).where(_SHOWN).with_for_update(skip_locked=True, key_share=True)
+_MARK_USED = Statement(
+    update(memory_facts)
+    .where(own(memory_facts), memory_facts.c.fact_id.in_(_free))
+    .values(last_used_at=bindparam("new_last_used_at"))
+)
 
 
 async def append_step(tx: UserTransaction, request: AppendStep) -> Head:
@@ -95,7 +106,7 @@ async def _store_uses(tx: UserTransaction, request: FinishTurn) -> None:
     if not uses:
         return
     shown = [*{use.fact_id for use in uses}]
-    still_there = set((await tx.connection.execute(_LOCK_SHOWN, {"shown": shown})).scalars())
+    still_there = set((await tx.connection.execute(_KEEP_SHOWN, {"shown": shown})).scalars())
     rows = [
         {"turn_id": request.turn_id, "fact_id": use.fact_id, "how": use.how, "created_at": tx.now}
         for use in sorted(uses, key=lambda use: (str(use.fact_id), use.how))

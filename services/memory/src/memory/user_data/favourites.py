@@ -7,7 +7,7 @@ from common.memory_api.base import OwnedRequest
 from common.memory_api.user_data import Favourites, ItemId
 from memory.database.schema import favourites
 from memory.database.transactions import UserTransaction
-from memory.users import own
+from memory.users import lock_user, own
 
 _in_order = aggregate_order_by(favourites.c.item_id, favourites.c.created_at.desc(), favourites.c.item_id)
 
@@ -24,6 +24,7 @@ async def list_favourites(tx: UserTransaction, _: OwnedRequest) -> Favourites:
 
 
 async def add_favourite(tx: UserTransaction, request: ItemId) -> Favourites:
+    await lock_user(tx)  # one that comes while the user is erased is theirs from after it, or not there
     await tx.connection.execute(
         insert(favourites).values(**tx.key, item_id=request.item_id, created_at=tx.now).on_conflict_do_nothing()
     )

@@ -1,0 +1,55 @@
+"""What `save_memory` could not store because memory did not answer. It holds for its session, as its user was told.
+
+The agent finds it in the session's log; here it passes what a write would have passed: the gate, the user's words of
+its turn, the tombstones, the generation, and whatever was said of the same key since.
+"""
+
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+from sqlalchemy import select
+
+from common.memory_api.facts import Fact, FactOutcome, SessionFact, UnsavedFact
+from memory.database.schema import turns
+from memory.database.statements import among
+from memory.database.transactions import UserTransaction
+from memory.facts.evidence import supported
+from memory.facts.tombstones import buried
+from memory.facts.writing import through_gate
+from memory.turns.rows import TurnRow, user_text
+from memory.users import lock_user, own
+
+
+async def facts_of_session(
+    tx: UserTransaction, unsaved: Sequence[UnsavedFact], stored: Sequence[Fact]
+) -> list[SessionFact]:
+    """What is still in force, in the order in which it was said; of a key the last word."""
+    if not unsaved:
+        return []
+    generation = (await lock_user(tx)).purge_generation
+    turn_of = await _turns(tx, {each.turn_id for each in unsaved})
+    newest_seq = {fact.key: fact.seq for fact in stored}
+    held: dict[str, SessionFact] = {}
+    for each in unsaved:
+        turn = turn_of.get(each.turn_id)
+        if turn is None or turn.purge_generation != generation:
+            continue
+        fact = await _checked(tx, each, turn)
+        if fact is not None and newest_seq.get(fact.key, 0) < turn.seq:
+            held.pop(fact.key, None)
+            held[fact.key] = fact
+    return list(held.values())
+
+
+async def _checked(tx: UserTransaction, unsaved: UnsavedFact, turn: TurnRow) -> SessionFact | None:
+    fact = through_gate(tx, unsaved.proposed)
+    if isinstance(fact, FactOutcome) or not supported(fact.value, None, user_text(tx, turn)):
+        return None
+    if await buried(tx, fact.key, fact.value, turn.seq):
+        return None
+    return SessionFact(turn_id=turn.turn_id, key=fact.key, value=fact.value, category=fact.category)
+
+
+async def _turns(tx: UserTransaction, turn_ids: set[UUID]) -> Mapping[UUID, TurnRow]:
+    query = select(turns).where(own(turns), among(turns.c.turn_id, turn_ids))
+    return {turn.turn_id: turn for turn in await tx.connection.execute(query)}
