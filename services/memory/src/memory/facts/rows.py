@@ -21,8 +21,8 @@ from memory.database.transactions import UserTransaction
 from memory.encryption.cipher import Place
 from memory.facts.expiry import expired_among
 from memory.facts.gate import ValidFact
-from memory.facts.wording.persons import subject_of
 from memory.facts.scores import confidence, importance
+from memory.facts.wording.persons import subject_of
 from memory.users import own
 
 _VALUE = "memory_facts.value"
