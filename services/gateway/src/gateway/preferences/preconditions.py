@@ -14,7 +14,7 @@ from common.problems import ProblemCode, ProblemError
 _TAG = re.compile(r'"([0-9]{1,20}\.[0-9]{1,5}\.[0-9]{1,10})"')
 
 
-def precondition(
+async def precondition(
     if_match: Annotated[
         str | None, Header(description="The ETag that you have seen, or `*` for any", examples=['"12.2.0"'])
     ] = None,
