@@ -264,6 +264,16 @@ async def test_a_request_that_overflows_again_fails_the_turn() -> None:
     assert memory.finished.failure is None
 
 
+async def test_room_is_made_once_however_much_there_would_be() -> None:
+    memory = MemoryInProcess()
+    for _ in range(4):
+        await a_turn(memory, calls(SEARCH, SEARCH), summary("好", "bag-001"), within=limits())
+    await a_turn(memory, ContextOverflow(), says("不写摘要"), ContextOverflow(), within=limits())
+    assert memory.finished is not None
+    assert memory.finished.failure is FailureCode.MODEL_UNAVAILABLE
+    assert replacements(memory) == ["prune", "summary"]
+
+
 async def test_a_skill_that_a_summary_took_may_be_read_again() -> None:
     memory = MemoryInProcess()
     await a_turn(memory, calls(READ), calls(READ), says("好"), within=limits())
