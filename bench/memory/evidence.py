@@ -106,7 +106,13 @@ AIMS: dict[str, Aim] = {
 
 async def measure() -> dict[str, Any]:
     async with memory_under_test() as system:
-        results = await side_by_side(partial(_result, system), read_rows())
+        model = ModelClient(
+            system.model_url, "none", PROFILES["generic"], SystemClock(), lambda: f"call_{new_id().hex}"
+        )
+        try:
+            results = await side_by_side(partial(_result, system, model), read_rows())
+        finally:
+            await model.close()
     _print(results)
     return {"evidence": {**_shares(results), "held_back": _shares([each for each in results if each.row.held_back])}}
 
@@ -139,14 +145,14 @@ def _print(results: Sequence[Result]) -> None:
             print(f"{result.row.row_id} {result.row.text!r} missed: {', '.join(result.missed)} kept: {kept}")
 
 
-async def _result(system: MemoryUnderTest, row: Row) -> Result:
+async def _result(system: MemoryUnderTest, model: ModelClient, row: Row) -> Result:
     owner = Owner(tenant_id="bench", user_id=f"{row.row_id}-{uuid4().hex[:8]}")
     for fact in row.known:
         await system.memory.call(Service.GATEWAY, op.PUT_FACT, PutFact(owner=owner, proposed=fact))
     outcomes: list[FactOutcome] = []
     for _ in range(_TIMES_SAID if row.adversarial else 1):
         for window in range(1, _MOST_WINDOWS + 1):
-            told = await _curate(system, owner, row, window)
+            told = await _curate(system, model, owner, row, window)
             outcomes += told
             if not told:
                 break
@@ -177,27 +183,25 @@ def _stands(keep: Mapping[str, str], fact: Fact | None) -> bool:
     return fact.category == keep["category"] and fact.subject == subject_of(keep["key"], fact.value)
 
 
-async def _curate(system: MemoryUnderTest, owner: Owner, row: Row, window: int) -> list[FactOutcome]:
+async def _curate(
+    system: MemoryUnderTest, model: ModelClient, owner: Owner, row: Row, window: int
+) -> list[FactOutcome]:
     """A whole turn, and its curation by a model that proposes its window of everything."""
     turn = await system.memory.accept(owner, row.text)
     claimed = await system.memory.claim(turn)
     await system.memory.finish(turn, claimed.head, row.reply)
-    model = ModelClient(system.model_url, "none", PROFILES["generic"], SystemClock(), lambda: f"call_{new_id().hex}")
     progress = _Progress()
-    try:
-        await CurationWorker(
-            CurationTools(
-                memory=system.memory.clients[Service.CURATOR],
-                model=model,
-                model_name=f"careless-curator-{window}",
-                progress_of=lambda _: progress,
-                clock=SystemClock(),
-                new_id=new_id,
-                crash_points=CrashPoints(),
-            )
-        ).handle(_completed(turn))
-    finally:
-        await model.close()
+    await CurationWorker(
+        CurationTools(
+            memory=system.memory.clients[Service.CURATOR],
+            model=model,
+            model_name=f"careless-curator-{window}",
+            progress_of=lambda _: progress,
+            clock=SystemClock(),
+            new_id=new_id,
+            crash_points=CrashPoints(),
+        )
+    ).handle(_completed(turn))
     if progress.outcomes is None:
         raise RuntimeError(f"{row.row_id}: the curation failed")
     return progress.outcomes

@@ -127,6 +127,7 @@ REFUSED = {
         ("对坚果过敏", "我对坚果不过敏"),
         ("喜欢红色", "我不喜欢红色"),
         ("likes golf", "I don't like golf"),
+        ("不穿羊毛", "羊毛的也没关系了"),
     ],
     "evidence-look-up": [
         ("订单已发货", "我的订单已发货"),
@@ -137,6 +138,7 @@ REFUSED = {
         ("想要蓝色", "今天想要蓝色的"),
         ("喜欢这款颜色", "这款颜色我喜欢"),
         ("心情不好", "心情不好"),
+        ("no leather", "just for this gift, no leather please"),
         ("red jacket under $50", "I want a red jacket under $50"),
     ],
     "evidence-passing": [

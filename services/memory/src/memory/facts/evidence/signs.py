@@ -56,7 +56,8 @@ JOKES = re.compile(
 THIS_TIME = re.compile(
     r"这次|这一次|这回|这单|这趟|这批|本次|本单|今天|今晚|今早|明天|后天|这周|本周|周末|这个?月|暂时|眼下|这会儿"
     r"|先不|先(?:要|买|看|来)|这(?:阵子|几天|段时间)"
-    r"|\b(?:this time|this order|this one|this trip|this week|this weekend|this month|today|tonight|tomorrow"
+    r"|\b(?:just for|this time|this order|this gift|this party|this one|this trip|this week|this weekend"
+    r"|this month|today|tonight|tomorrow"
     r"|for now|right now|just once|at the moment|temporarily)\b"
 )
 ASKS_FOR = re.compile(

@@ -154,11 +154,12 @@ def _faults_by_clause(sentence: str, clauses: list[str]) -> list[frozenset[Fault
     asked_at_end = sentence.rstrip().endswith(("?", "？"))
     opens_as_question = signs.OPENS_A_QUESTION.match(sentence) is not None
     assents = signs.ASSENTS.search(sentence) is not None
-    supposed = reported = False
+    supposed = reported = passing = False
     found: list[frozenset[Fault]] = []
     for position, text in enumerate(clauses):
         supposed = supposed or signs.SUPPOSES.search(text) is not None
         reported = reported or (signs.SOMEBODY_SAID.search(text) is not None and signs.DOCTOR_SAID.search(text) is None)
+        passing = passing or signs.THIS_TIME.search(text) is not None
         last = position == len(clauses) - 1
         before_tag = position == len(clauses) - 2 and signs.ONLY_A_TAG.search(clauses[-1]) is not None
         asked = (
@@ -172,7 +173,7 @@ def _faults_by_clause(sentence: str, clauses: list[str]) -> list[frozenset[Fault
             Fault.SUPPOSED: supposed,
             Fault.REPORTED: reported,
             Fault.LOOK_UP: _is_look_up(text),
-            Fault.THIS_TURN: _is_this_turn(text),
+            Fault.THIS_TURN: _is_this_turn(text) or (passing and _stands_back(text)),
         }
         found.append(frozenset(fault for fault, applies in faults.items() if applies))
     return found
@@ -188,6 +189,11 @@ def _is_this_turn(text: str) -> bool:
     if signs.STANDING.search(text):
         return False
     return any(sign.search(text) for sign in (signs.ASKS_FOR, signs.THIS_ITEM, signs.BUDGET, signs.MOOD))
+
+
+def _stands_back(text: str) -> bool:
+    """Says nothing that lasts by itself, so that "today" and "just for this gift" before it hold for it too."""
+    return not (signs.STANDING.search(text) or signs.LASTS.search(text) or names_self(text))
 
 
 def _statement(text: str, about: str, faults: frozenset[Fault], remembering: bool) -> Statement:

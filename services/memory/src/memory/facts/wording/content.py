@@ -7,9 +7,8 @@ from memory.facts.wording.quantities import with_digits
 
 # Different words for the same, brought to one of them. Longer ones first; negations before what they negate.
 _SAME_WORDS: tuple[tuple[str, str], ...] = (
-    (
-        r"不会再|不再|再也不|从来不|从不|绝不|不能够?|不可以|不会|不想|不愿意?|不肯|不准|不许|不要|不用|没有|没"
-        r"|别(?!人|的|墅)|勿|莫", "不"),
+    (r"不会再|不再|再也不|从来不|从不|绝不|不能够?|不可以|不会|不想|不愿意?|不肯|不准|不许|不要|不用|没(?!有?(?:关系|问题|事))有?"
+     r"|别(?!人|的|墅)|勿|莫", "不"),
     (r"受不了|讨厌|厌恶|反感|嫌弃|不(?:太|怎么|是很|大)?(?:喜欢|爱|中意|偏爱)", "厌"),
     (r"偏爱|偏好|钟爱|喜爱|热爱|爱好|中意|喜欢|最爱|爱(?=吃|喝|用|穿|买|看|玩)", "喜"),
     (r"(?<=[鞋裤裙帽袜杯])子", ""),
