@@ -4,6 +4,7 @@ Needs the extra `web`.
 """
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from fastapi import FastAPI, Request, Response

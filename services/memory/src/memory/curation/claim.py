@@ -7,8 +7,8 @@ from common.problems import ProblemCode, ProblemError
 from memory.database.transactions import UserTransaction
 from memory.dispatch.records import close, hand_back, lock_work, must_hold_lease, take_lease
 from memory.facts.rows import read_facts
-from memory.turns.model_calls import store_model_call
 from memory.facts.writing import MEMORY_DISABLED
+from memory.turns.model_calls import store_model_call
 from memory.turns.rows import find_turn, reply, user_text
 from memory.users import purge_generation
 

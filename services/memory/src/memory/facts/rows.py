@@ -21,8 +21,8 @@ from memory.database.transactions import UserTransaction
 from memory.encryption.cipher import Place
 from memory.facts.expiry import expired_among
 from memory.facts.gate import ValidFact
-from memory.facts.wording.persons import subject_of
 from memory.facts.scores import confidence, importance
+from memory.facts.wording.persons import subject_of
 from memory.users import own
 
 _VALUE = "memory_facts.value"
@@ -163,6 +163,11 @@ async def add_evidence(tx: UserTransaction, fact_id: UUID, turn_id: UUID, sessio
     """A turn supports a fact once, however often it is curated."""
     added = {"fact_id": fact_id, "turn_id": turn_id, "session_id": session_id, "source": source, "created_at": tx.now}
     await tx.connection.execute(_ADD_EVIDENCE, added)
+
+
+async def note_said_again(tx: UserTransaction, fact_id: UUID) -> None:
+    """Its time of being forgotten is counted anew."""
+    await _change(tx, fact_id, updated_at=tx.now)
 
 
 async def delete_row(tx: UserTransaction, row: MemoryFactRow) -> None:

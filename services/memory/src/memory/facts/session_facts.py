@@ -13,9 +13,10 @@ from common.memory_api.facts import Fact, FactOutcome, SessionFact, UnsavedFact
 from memory.database.schema import turns
 from memory.database.statements import among
 from memory.database.transactions import UserTransaction
-from memory.facts.evidence import supported
+from memory.facts.evidence.judgement import Support, judge
+from memory.facts.evidence.user_words import UserWords
+from memory.facts.proposals import through_door
 from memory.facts.tombstones import buried
-from memory.facts.writing import through_gate
 from memory.turns.rows import TurnRow, user_text
 from memory.users import lock_user, own
 
@@ -42,8 +43,10 @@ async def facts_of_session(
 
 
 async def _checked(tx: UserTransaction, unsaved: UnsavedFact, turn: TurnRow) -> SessionFact | None:
-    fact = through_gate(tx, unsaved.proposed)
-    if isinstance(fact, FactOutcome) or not supported(fact.value, None, user_text(tx, turn)):
+    fact = through_door(tx, unsaved.proposed)
+    if isinstance(fact, FactOutcome):
+        return None
+    if judge(fact.key, fact.value, UserWords(user_text(tx, turn))).support is not Support.EXPLICIT:
         return None
     if await buried(tx, fact.key, fact.value, turn.seq):
         return None
