@@ -46,7 +46,7 @@ async def _checked(tx: UserTransaction, unsaved: UnsavedFact, turn: TurnRow) -> 
     fact = through_door(tx, unsaved.proposed)
     if isinstance(fact, FactOutcome):
         return None
-    if judge(fact.key, fact.value, UserWords(user_text(tx, turn))).support not in (Support.EXPLICIT, Support.INFERRED):
+    if judge(fact.key, fact.value, UserWords(user_text(tx, turn))).support is not Support.EXPLICIT:
         return None
     if await buried(tx, fact.key, fact.value, turn.seq):
         return None
