@@ -102,7 +102,7 @@ async def test_nothing_is_left_and_the_next_word_is_kept(
     assert UNREADABLE not in {value for values in before.values() for value in values}
 
     receipt = await erase(memory, owner)
-    assert receipt.rows["memory_facts"] == 2
+    assert receipt.rows["memory_facts"] == len(before["memory_facts.value"])
     assert receipt.rows["turns"] == 2
     left = await readable_rows(module_database.admin, database, owner)
     assert {place.partition(".")[0] for place in left} == STAYS

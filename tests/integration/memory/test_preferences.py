@@ -217,7 +217,8 @@ async def test_a_full_memory_says_so_to_everybody_who_writes(small: MemoryServic
 
 
 async def test_candidates_that_nobody_looks_at_do_not_grow_for_ever(small: MemoryService, owner: Owner) -> None:
-    guesses = [ProposedFact(key=f"guess{n}", value=f"完全没有说过的事情{'甲乙丙'[n]}") for n in range(3)]
+    ideas = {"tea_choice": "爱喝龙井和白茶", "reading": "睡前常看推理小说", "music": "偏好现场爵士乐队"}
+    guesses = [ProposedFact(key=key, value=value) for key, value in ideas.items()]
     outcomes = await small.curate(await small.complete(owner), *guesses)
     assert [(each.action, each.rule) for each in outcomes] == [
         (FactAction.CANDIDATE, None),

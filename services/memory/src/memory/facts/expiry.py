@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, tzinfo
 from uuid import UUID
 
-from sqlalchemy import ARRAY, Uuid, any_, bindparam, delete, select
+from sqlalchemy import ARRAY, Uuid, any_, bindparam, delete, select, update
 
 from common.memory_api.facts import MemoryCategory
 from memory.database.connection import Row
@@ -30,6 +30,11 @@ _REMOVE = Statement(
         own(memory_facts), memory_facts.c.fact_id == any_(bindparam("expired", type_=ARRAY(Uuid)))
     )
 )
+_RENEW = Statement(
+    update(memory_facts)
+    .where(own(memory_facts), memory_facts.c.fact_id == bindparam("fact_id"))
+    .values(updated_at=bindparam("new_updated_at"))
+)
 
 
 def ages_of(row: Row) -> Ages:
@@ -53,3 +58,8 @@ async def remove_expired(tx: UserTransaction) -> frozenset[str]:
     if expired:
         await tx.connection.execute(_REMOVE, {"expired": sorted(expired)})
     return frozenset(row.fact_key for row in rows if row.fact_id not in expired)
+
+
+async def renew(tx: UserTransaction, fact_id: UUID) -> None:
+    """It was said again: its time is counted anew."""
+    await tx.connection.execute(_RENEW, {"fact_id": fact_id, "new_updated_at": tx.now})

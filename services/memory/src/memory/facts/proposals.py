@@ -10,9 +10,10 @@ from memory.facts.candidates import Basis, drop_candidates, inferred_before, tak
 from memory.facts.evidence.judgement import Support, judge
 from memory.facts.evidence.subject_key import subject_key
 from memory.facts.evidence.user_words import UserWords
+from memory.facts.expiry import renew
 from memory.facts.gate import ValidFact
 from memory.facts.relations import Relations, relations_of
-from memory.facts.rows import MemoryFactRow, Writer, add_evidence, find_row, note_said_again, read_rows
+from memory.facts.rows import MemoryFactRow, Writer, add_evidence, find_row, read_rows
 from memory.facts.tombstones import buried
 from memory.facts.writing import outcome, through_gate, write_fact
 
@@ -98,5 +99,5 @@ async def _write(tx: UserTransaction, checked: ValidFact | FactOutcome, writer: 
 async def _support(tx: UserTransaction, fact: ValidFact, writer: Writer, twin: MemoryFactRow) -> FactOutcome:
     if writer.turn_id is not None and writer.session_id is not None:
         await add_evidence(tx, twin.fact_id, writer.turn_id, writer.session_id, writer.source)
-    await note_said_again(tx, twin.fact_id)
+    await renew(tx, twin.fact_id)
     return outcome(fact, FactAction.DUPLICATE)

@@ -165,11 +165,6 @@ async def add_evidence(tx: UserTransaction, fact_id: UUID, turn_id: UUID, sessio
     await tx.connection.execute(_ADD_EVIDENCE, added)
 
 
-async def note_said_again(tx: UserTransaction, fact_id: UUID) -> None:
-    """Its time of being forgotten is counted anew."""
-    await _change(tx, fact_id, updated_at=tx.now)
-
-
 async def delete_row(tx: UserTransaction, row: MemoryFactRow) -> None:
     """Delete the fact; its versions, evidence and uses go with it."""
     await tx.connection.execute(delete(memory_facts).where(own(memory_facts), memory_facts.c.fact_id == row.fact_id))
