@@ -181,6 +181,7 @@ def memory_settings(database: DatabaseUrls, redis_url: str, directory: Path, **c
         **{f"service_token_{service}": SecretStr(f"token-of-the-{service}") for service in Service},
         # Tests sweep by hand, unless they ask for the sweeper.
         "sweep_interval_seconds": 3_600,
+        "replay_interval_seconds": 3_600,
         "database_pool_size": 5,
         **changes,
     }
@@ -188,9 +189,9 @@ def memory_settings(database: DatabaseUrls, redis_url: str, directory: Path, **c
 
 
 @asynccontextmanager
-async def serving_memory(settings: MemorySettings) -> AsyncIterator[MemoryService]:
+async def serving_memory(settings: MemorySettings, clock: MovableClock | None = None) -> AsyncIterator[MemoryService]:
     """Serve on a free port until the block ends."""
-    clock = MovableClock()
+    clock = clock or MovableClock()
     server = uvicorn.Server(uvicorn.Config(build(settings, clock), port=0, log_config=None, access_log=False))
     serving = asyncio.create_task(server.serve())
     while not server.started:
