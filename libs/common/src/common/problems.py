@@ -29,6 +29,7 @@ class ProblemCode(StrEnum):
     FACT_REFUSED = "fact-refused"
     FACT_OUTDATED = "fact-outdated"
     TOO_MANY_REQUESTS = "too-many-requests"
+    OVERLOADED = "overloaded"
     INTERNAL = "internal"
     UNAVAILABLE = "unavailable"
 
@@ -54,6 +55,7 @@ _STATUS_AND_TITLE: dict[ProblemCode, tuple[int, str]] = {
     ProblemCode.FACT_REFUSED: (422, "This cannot be kept as a long-term memory"),
     ProblemCode.FACT_OUTDATED: (409, "A newer word of the user stands against this"),
     ProblemCode.TOO_MANY_REQUESTS: (429, "Too many requests"),
+    ProblemCode.OVERLOADED: (503, "Too much is waiting already"),
     ProblemCode.INTERNAL: (500, "Something went wrong on our side"),
     ProblemCode.UNAVAILABLE: (503, "The service is not available right now"),
 }
