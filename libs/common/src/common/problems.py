@@ -33,6 +33,7 @@ class ProblemCode(StrEnum):
     NOTHING_TO_UNDO = "nothing-to-undo"
     PRECONDITION_FAILED = "precondition-failed"
     TOO_MANY_REQUESTS = "too-many-requests"
+    OVERLOADED = "overloaded"
     INTERNAL = "internal"
     UNAVAILABLE = "unavailable"
 
@@ -62,6 +63,7 @@ _STATUS_AND_TITLE: dict[ProblemCode, tuple[int, str]] = {
     ProblemCode.NOTHING_TO_UNDO: (409, "The fact has no earlier version"),
     ProblemCode.PRECONDITION_FAILED: (412, "It has changed since you read it"),
     ProblemCode.TOO_MANY_REQUESTS: (429, "Too many requests"),
+    ProblemCode.OVERLOADED: (503, "Too much is waiting already"),
     ProblemCode.INTERNAL: (500, "Something went wrong on our side"),
     ProblemCode.UNAVAILABLE: (503, "The service is not available right now"),
 }

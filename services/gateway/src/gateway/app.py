@@ -29,8 +29,10 @@ from gateway.events.reader import BLOCK_SECONDS, ProgressReader
 from gateway.events.routes import router as events
 from gateway.health.readiness import Readiness
 from gateway.health.routes import router as health
+from gateway.limits.backlog import Backlog
 from gateway.limits.concurrency import ConcurrencyLimit, Slots
 from gateway.limits.media_type import JsonBodies, is_import
+from gateway.limits.turn_rate import TurnRate
 from gateway.memory_service import MemoryService
 from gateway.openapi import DESCRIPTION, EVERYWHERE, install_description
 from gateway.personal_data.routes import router as personal_data
@@ -88,7 +90,13 @@ def create_app(
         settings=settings,
         clock=clock,
         memory=memory,
-        acceptance=TurnAcceptance(memory, announcer, crash_points or CrashPoints.from_environment()),
+        acceptance=TurnAcceptance(
+            memory,
+            announcer,
+            TurnRate(commands, clock, settings.turns_per_minute),
+            Backlog(commands, clock, settings.backlog_limit),
+            crash_points or CrashPoints.from_environment(),
+        ),
         cancellation=TurnCancellation(memory, commands, settings.announce_timeout_seconds),
         follower=TurnFollower(memory, reader, clock, _timing(settings), random.random, metrics),
         readiness=readiness,

@@ -24,6 +24,9 @@ class GatewaySettings(ServiceSettings):
     requests_per_user: int = Field(default=8, ge=1, description="In flight at once, per process")
     event_streams_per_user: int = Field(default=6, ge=1, description="Open at once, per process")
 
+    turns_per_minute: int = Field(default=120, ge=1, description="Turns one user may begin, over all replicas")
+    backlog_limit: int = Field(default=1_000, ge=0, description="Turns that may wait for an agent before 503")
+
     memory_retry_seconds: float = Field(default=3.0, ge=0.0)
     announce_timeout_seconds: float = Field(
         default=0.2, gt=0.0, description="Time for telling Redis; the sweeper tells what this time did not suffice for"

@@ -27,6 +27,9 @@ router = APIRouter(tags=["turns"])
         ProblemCode.TURN_OPEN,
         ProblemCode.SESSION_ENDED,
         ProblemCode.IDEMPOTENCY_CONFLICT,
+        ProblemCode.TOO_MANY_REQUESTS,
+        ProblemCode.UNAVAILABLE,
+        ProblemCode.OVERLOADED,
         *WITH_BODY,
     ),
 )

@@ -10,6 +10,7 @@ from common.events import Cause, SessionClosed, TurnCompleted, TurnRequested
 from common.ids import IdFactory
 from common.logs import get_logger
 from common.memory_api.dispatch import WorkKind
+from common.streams.lag import group_lag
 from common.streams.names import AGENT_GROUP, CURATOR_GROUP, SESSION_GROUP, StreamGroup
 from common.streams.sending import EventSender
 from memory.database.connection import Row
@@ -44,13 +45,10 @@ class EventPublisher:
 
         A stream or group that Redis has lost does not lag: what it held must be published again.
         """
-        wanted = GROUP_OF_KIND[kind]
         try:
-            groups = await self._redis.xinfo_groups(wanted.stream)
+            return await group_lag(self._redis, GROUP_OF_KIND[kind]) > 0
         except (RedisError, OSError):
             return False
-        found = next((group for group in groups if _name(group) == wanted.group), None)
-        return bool(found and found.get("lag"))
 
     def _event(self, record: Row, cause: Cause, now: datetime) -> TurnRequested | TurnCompleted | SessionClosed:
         shared: dict[str, Any] = {
@@ -69,8 +67,3 @@ class EventPublisher:
         if record.kind == WorkKind.CURATE_TURN:
             return TurnCompleted(turn_id=record.subject_id, **shared)
         return SessionClosed(**shared)
-
-
-def _name(group: dict[str, Any]) -> str:
-    name = group["name"]
-    return name.decode() if isinstance(name, bytes) else str(name)
