@@ -22,6 +22,9 @@ from devstack.stack import Stack
 _EMBEDDED = re.compile(r"event=embeddings\.answered .*\bduration_ms=([\d.]+)")
 _ANSWERED = re.compile(r"event=chat\.answered .*\bpart=main\b.*\bduration_ms=([\d.]+) mark=(\w+)")
 
+_NO_LIMIT = 1_000_000
+"""Turns per minute: one shopper of a bench asks faster than any person."""
+
 
 @dataclass(frozen=True)
 class System:
@@ -99,6 +102,7 @@ async def running_system(directory: Path, chat_url: str | None = None) -> AsyncI
             model_api_key=SecretStr(endpoint.api_key),
             model_main=endpoint.main,
             model_fast=endpoint.fast,
+            turns_per_minute=_NO_LIMIT,
         )
         stack = await cleanup.enter_async_context(Stack(settings, files, lambda step: print(f"  {step}", flush=True)))
         database = await asyncpg.connect(database_url)

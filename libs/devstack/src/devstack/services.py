@@ -25,7 +25,8 @@ _READY_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Connections:
-    """Where the services find everything outside of them. Without `qdrant_url` the agent reads `catalogue`."""
+    """Where the services find everything outside of them. Without `qdrant_url` the agent reads `catalogue`; without
+    `turns_per_minute` the gateway has its own limit."""
 
     database: DatabaseUrls
     redis_url: str
@@ -34,6 +35,7 @@ class Connections:
     jwt_public_key: Path
     memory_master_key: Path
     qdrant_url: str | None = None
+    turns_per_minute: int | None = None
 
 
 def catalogue_environment(connections: Connections) -> dict[str, str]:
@@ -63,6 +65,8 @@ def service_environments(connections: Connections, secrets: Secrets, memory_url:
         "JWT_ISSUER": ISSUER,
         "JWT_AUDIENCE": AUDIENCE,
     }
+    if connections.turns_per_minute is not None:
+        gateway["TURNS_PER_MINUTE"] = str(connections.turns_per_minute)
     agent = {
         "MEMORY_URL": memory_url,
         "SERVICE_TOKEN": secrets.agent_token,

@@ -13,6 +13,7 @@ class DevstackSettings(BaseSettings):
 
     local_directory: Path = Path(".local")
     gateway_port: int | None = None
+    turns_per_minute: int | None = None
 
     database_url: SecretStr | None = None
     redis_url: SecretStr | None = None

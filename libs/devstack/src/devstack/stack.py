@@ -133,6 +133,7 @@ class Stack:
             jwt_public_key=self._keys.public_file,
             memory_master_key=self._files.memory_master_key(),
             qdrant_url=self._settings.qdrant_url,
+            turns_per_minute=self._settings.turns_per_minute,
         )
 
     def _as_running(self) -> RunningStack:
