@@ -31,6 +31,7 @@ class CrashPoint(StrEnum):
     MEMORY_FINISH_COMMITTED = "memory.finish_committed"
     MEMORY_INGEST_COMMITTED = "memory.ingest_committed"
     MEMORY_SWEEP_MARKED = "memory.sweep_marked"
+    MEMORY_REPLAY_BEGUN = "memory.replay_begun"
 
 
 class CrashPoints:

@@ -16,13 +16,16 @@ from common.memory_api.client import MemoryClient
 from common.memory_api.turns import ModelCallKind
 from common.streams.consumer import EventConsumer, Subscription
 from common.streams.consumer_process import run_consumer
-from common.streams.names import CURATOR_GROUP
+from common.streams.names import CURATOR_GROUP, SESSION_GROUP
 from common.streams.progress import ProgressWriter
 from common.telemetry.metrics import Metrics
 from curator.curation.worker import CurationTools, CurationWorker
+from curator.sessions.closer import SessionCloser
 from curator.settings import CuratorSettings
 from model_client.measured import MeasuredModel
 from model_client.settings import open_model_client
+
+_SESSION_WORKERS = 1
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,13 @@ async def open_curator(settings: CuratorSettings, metrics: Metrics) -> AsyncIter
             )
         )
         consumer = EventConsumer(
-            redis_url, [Subscription(CURATOR_GROUP, worker.handle, settings.workers)], clock, metrics
+            redis_url,
+            [
+                Subscription(CURATOR_GROUP, worker.handle, settings.workers),
+                Subscription(SESSION_GROUP, SessionCloser(memory).handle, _SESSION_WORKERS),
+            ],
+            clock,
+            metrics,
         )
         yield CuratorProcess(consumer, worker, memory)
 

@@ -35,6 +35,8 @@ from memory.facts.reading import read_facts_for_turn, recall
 from memory.facts.saving import save_fact
 from memory.personal_data.erasing import erase_user
 from memory.personal_data.exporting import export_data
+from memory.replay.jobs import cancel_replay, list_replays, show_replay, start_replay
+from memory.sessions.closing import finish_closing
 from memory.sessions.sessions import create_session, end_session, get_session, list_sessions
 from memory.turns.accept import accept_turn
 from memory.turns.cancel import cancel_turn
@@ -80,6 +82,7 @@ _IN_USER_TRANSACTION: Mapping[Operation[Any, Any], UseCase] = {
     op.CLAIM_CURATION: claim_curation,
     op.INGEST: ingest,
     op.FAIL_CURATION: fail_curation,
+    op.FINISH_CLOSING: finish_closing,
     op.GET_SETTINGS: get_settings,
     op.PUT_SETTINGS: put_settings,
     op.LIST_FAVOURITES: list_favourites,
@@ -98,6 +101,10 @@ _ON_DATABASE: Mapping[Operation[Any, Any], UseCase] = {
     op.REDRIVE_WORK: redrive_work,
     op.DISCARD_WORK: discard_work,
     op.CHECK_INVARIANTS: check_invariants,
+    op.START_REPLAY: start_replay,
+    op.SHOW_REPLAY: show_replay,
+    op.LIST_REPLAYS: list_replays,
+    op.CANCEL_REPLAY: cancel_replay,
 }
 
 _CRASH_AFTER_COMMIT: Mapping[Operation[Any, Any], CrashPoint] = {

@@ -32,6 +32,7 @@ from memory.health import MemoryHealth
 from memory.measurements import MemoryMetrics
 from memory.openapi import memory_openapi
 from memory.policy import Policy
+from memory.replay.replayer import Replayer
 from memory.retention.job import RetentionJob
 from memory.settings import MemorySettings
 
@@ -39,7 +40,7 @@ _log = get_logger(__name__)
 
 _LAST_ROUND_SECONDS = 3.0
 
-_DISPATCH_CONNECTIONS = 3
+_DISPATCH_CONNECTIONS = 4
 _KEY_CONNECTIONS = 3
 
 _BODY_LIMIT = 4 * 1024 * 1024
@@ -66,15 +67,17 @@ def build(settings: MemorySettings, clock: Clock | None = None, metrics: Metrics
     redis_url = settings.redis_url.get_secret_value()
     broker = RedisBroker(redis_url, socket_timeout=5.0, socket_connect_timeout=2.0, health_check_interval=10)
     redis = Redis.from_url(redis_url, socket_timeout=5.0, socket_connect_timeout=2.0)
+    publisher = EventPublisher(EventSender(broker, metrics), redis, new_id)
     sweeper = Sweeper(
         database,
-        EventPublisher(EventSender(broker, metrics), redis, new_id),
+        publisher,
         policy,
         clock,
         crash_points,
         timedelta(seconds=settings.sweep_interval_seconds),
         metrics,
     )
+    replayer = Replayer(database, publisher, clock, settings.replay_interval_seconds, metrics, crash_points)
     backlog = Backlog(database, redis, clock, settings.backlog_interval_seconds, metrics)
     retention = RetentionJob(database, clock, settings.retention_interval_seconds, metrics)
     health = MemoryHealth(database, redis, sweeper)
@@ -84,6 +87,7 @@ def build(settings: MemorySettings, clock: Clock | None = None, metrics: Metrics
         _log.info("memory.starting", settings=settings.redacted())
         sweeping = asyncio.create_task(_sweep(broker, sweeper, clock), name="sweeper")
         health.note_sweeping(sweeping)
+        replaying = asyncio.create_task(replayer.run(), name="replayer")
         looking = asyncio.create_task(backlog.run(), name="backlog")
         retaining = asyncio.create_task(retention.run(), name="retention")
         try:
@@ -92,7 +96,7 @@ def build(settings: MemorySettings, clock: Clock | None = None, metrics: Metrics
             health.begin_stopping()
             # A round in the middle has marked records as published that it is about to publish.
             await asyncio.wait((sweeping,), timeout=_LAST_ROUND_SECONDS)
-            for task in (sweeping, looking, retaining):
+            for task in (sweeping, replaying, looking, retaining):
                 task.cancel()
                 await asyncio.wait((task,))
             await broker.stop()

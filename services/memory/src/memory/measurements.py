@@ -7,7 +7,14 @@ from common.memory_api.dispatch import WorkKind, WorkState
 from common.memory_api.facts import FactOutcome, FactSource
 from common.memory_api.turns import FailureCode
 from common.telemetry.metrics import Metrics
-from common.telemetry.table import FACTS, TURN_SECONDS, TURN_TO_FACT_SECONDS, TURN_WAIT_SECONDS, WORK_ATTEMPTS
+from common.telemetry.table import (
+    ATTEMPTS_FAILED,
+    FACTS,
+    TURN_SECONDS,
+    TURN_TO_FACT_SECONDS,
+    TURN_WAIT_SECONDS,
+    WORK_ATTEMPTS,
+)
 
 
 class MemoryMetrics:
@@ -19,6 +26,7 @@ class MemoryMetrics:
         self.turn_wait_seconds = metrics.histogram(TURN_WAIT_SECONDS)
         self.turn_to_fact_seconds = metrics.histogram(TURN_TO_FACT_SECONDS)
         self.work_attempts = metrics.histogram(WORK_ATTEMPTS)
+        self.attempts_failed = metrics.counter(ATTEMPTS_FAILED)
 
 
 class Measurements:
@@ -47,6 +55,9 @@ class Measurements:
 
     def work_ended(self, kind: WorkKind, state: WorkState, attempts: int) -> None:
         self._kept.append(lambda: self._metrics.work_attempts.labels(kind.value, state.value).observe(attempts))
+
+    def attempt_failed(self, kind: WorkKind) -> None:
+        self._kept.append(lambda: self._metrics.attempts_failed.labels(kind.value).inc())
 
 
 def _seconds(start: datetime, end: datetime) -> float:

@@ -1,5 +1,7 @@
 """What a use case works by, taken from the settings once."""
 
+import random
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -7,6 +9,16 @@ from memory.facts.gate import BUILT_IN_RULES, IdentifierRule
 from memory.facts.gate.operator_patterns import operator_rules
 from memory.facts.lifetime import Lifetime
 from memory.settings import MemorySettings
+
+
+@dataclass(frozen=True)
+class CircuitPolicy:
+    """A kind's circuit opens when of its last `window` attempts at least `share` failed, in `records` or more."""
+
+    window: int = 20
+    share: float = 0.8
+    records: int = 3
+    cool_down: timedelta = timedelta(seconds=30)
 
 
 @dataclass(frozen=True)
@@ -20,6 +32,11 @@ class Policy:
     backoff: timedelta = timedelta(seconds=2)
     longest_backoff: timedelta = timedelta(seconds=60)
     curation_wait: timedelta = timedelta(seconds=1.5)
+    session_idle: timedelta = timedelta(hours=12)
+    replay_turns_per_second: float = 5.0
+    circuit: CircuitPolicy = CircuitPolicy()
+    jitter: Callable[[], float] = random.random
+    """In [0, 1): spreads the attempts of what failed together."""
     identifier_rules: tuple[IdentifierRule, ...] = BUILT_IN_RULES
     """What `validate_fact` refuses, in order."""
     max_facts: int = 500
@@ -38,6 +55,13 @@ class Policy:
             max_attempts=settings.max_attempts,
             backoff=timedelta(seconds=settings.backoff_seconds),
             curation_wait=timedelta(seconds=settings.curation_wait_seconds),
+            session_idle=timedelta(minutes=settings.session_idle_minutes),
+            replay_turns_per_second=settings.replay_turns_per_second,
+            circuit=CircuitPolicy(
+                window=settings.circuit_window,
+                share=settings.circuit_share,
+                cool_down=timedelta(seconds=settings.circuit_cool_down_seconds),
+            ),
             identifier_rules=BUILT_IN_RULES + operator_rules(settings.memory_pii_patterns),
             max_facts=settings.memory_max_facts,
             lifetime=Lifetime(settings.memory_retention_days or None, settings.memory_decay_days or None),
@@ -46,8 +70,17 @@ class Policy:
         )
 
     def pause_after(self, attempts: int) -> timedelta:
-        """Pause before the next attempt: none after the first (a killed worker), then doubling."""
+        """Pause before the next attempt, spread so that what failed together does not come back together."""
+        return self.spread(self.longest_pause_after(attempts), self.jitter())
+
+    def longest_pause_after(self, attempts: int) -> timedelta:
+        """None after the first attempt (a killed worker), then doubling."""
         if attempts <= 1:
             return timedelta(0)
         doublings = min(attempts - 2, 10)
         return min(self.backoff * float(1 << doublings), self.longest_backoff)
+
+    @staticmethod
+    def spread(pause: timedelta, jitter: float) -> timedelta:
+        """Between half the pause and the whole."""
+        return pause * (0.5 + jitter / 2)

@@ -57,6 +57,17 @@ class MemorySettings(ServiceSettings):
     max_attempts: int = Field(default=5, ge=1)
     backoff_seconds: float = Field(default=2.0, gt=0)
     curation_wait_seconds: float = Field(default=1.5, ge=0)
+    session_idle_minutes: float = Field(default=720.0, gt=0)
+    """After its last activity a session without an open turn is closed."""
+    replay_turns_per_second: float = Field(default=5.0, gt=0, le=1_000)
+    """Of a replay job that does not say."""
+    replay_interval_seconds: float = Field(default=0.5, gt=0)
+    """How often the replay jobs move on."""
+    circuit_window: int = Field(default=20, ge=1)
+    """Attempts of a kind of work that are looked at to tell that nearly everything fails."""
+    circuit_share: float = Field(default=0.8, gt=0, le=1)
+    circuit_cool_down_seconds: float = Field(default=30.0, gt=0)
+    """How long nothing of the kind is claimed then."""
     shutdown_seconds: float = Field(default=10.0, gt=0)
     """Time that open requests get at shutdown."""
 

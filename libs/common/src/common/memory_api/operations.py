@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
-from common.memory_api import curation, dispatch, facts, personal_data, sessions, turns, usage, user_data
+from common.memory_api import curation, dispatch, facts, personal_data, replay, sessions, turns, usage, user_data
 from common.memory_api.base import Done, Message, OwnedRequest, TurnRequest
 
 Request = TypeVar("Request", bound=Message)
@@ -90,6 +90,7 @@ REFUSE_CANDIDATE = _operation("candidates/refuse", facts.CandidateRequest, Done,
 CLAIM_CURATION = _operation("curations/claim", curation.ClaimCuration, curation.CurationInput, _C)
 INGEST = _operation("curations/ingest", curation.Ingest, curation.Ingested, _C)
 FAIL_CURATION = _operation("curations/fail", curation.FailCuration, Done, _C)
+FINISH_CLOSING = _operation("closings/finish", sessions.FinishClosing, Done, _C)
 
 GET_SETTINGS = _operation("settings/get", OwnedRequest, user_data.UserSettings, _G)
 PUT_SETTINGS = _operation("settings/put", user_data.PutSettings, user_data.UserSettings, _G)
@@ -105,3 +106,8 @@ SHOW_WORK = _operation("dispatch/show", dispatch.WorkId, dispatch.WorkRecord)
 REDRIVE_WORK = _operation("dispatch/redrive", dispatch.WorkId, dispatch.WorkRecord)
 DISCARD_WORK = _operation("dispatch/discard", dispatch.WorkId, dispatch.WorkRecord)
 CHECK_INVARIANTS = _operation("dispatch/invariants", dispatch.CheckInvariants, dispatch.InvariantReport)
+
+START_REPLAY = _operation("replay/start", replay.StartReplay, replay.ReplayJob)
+SHOW_REPLAY = _operation("replay/show", replay.ShowReplay, replay.ReplayReport)
+LIST_REPLAYS = _operation("replay/list", replay.ListReplays, replay.Replays)
+CANCEL_REPLAY = _operation("replay/cancel", replay.CancelReplay, replay.ReplayJob)

@@ -68,3 +68,9 @@ class Session(Message):
 
 class Sessions(Message):
     sessions: list[Session]
+
+
+class FinishClosing(OwnedRequest):
+    """What is kept of a closed session has been kept."""
+
+    session_id: UUID

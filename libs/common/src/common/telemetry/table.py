@@ -180,6 +180,18 @@ WORK_ATTEMPTS = _histogram(
     ("kind", "state"),
     buckets=(0, 1, 2, 3, 4, 5, 10),
 )
+ATTEMPTS_FAILED = _counter(
+    "work_attempts_failed",
+    "Attempts that a worker handed back because something failed; the work is tried again or is dead",
+    (MEMORY,),
+    ("kind",),
+)
+CIRCUIT_OPEN = _gauge(
+    "circuit_open",
+    "Whether nothing of the kind is claimed because nearly everything failed: 1 open, 0.5 one is tried, 0 closed",
+    (MEMORY,),
+    ("kind",),
+)
 LEASES_EXPIRED = _counter(
     "leases_expired", "Leases that ran out and were released by the sweeper", (MEMORY,), ("kind",)
 )
@@ -222,4 +234,10 @@ BACKLOG_OBSERVED = _gauge(
     "When the gauges of work records (source postgresql) or of streams (source redis) were last read (Unix time)",
     (MEMORY,),
     ("source",),
+)
+REPLAY_TURNS = _gauge(
+    "replay_turns",
+    "Turns of the replay jobs that run, by state (waiting or running); the same on every replica",
+    (MEMORY,),
+    ("state",),
 )

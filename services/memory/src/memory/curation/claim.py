@@ -51,6 +51,8 @@ async def fail_curation(tx: UserTransaction, request: FailCuration) -> Done:
         record,
         spend_attempt=request.spend_attempt,
         error_code=request.error_code,
-        pause=max(tx.policy.backoff, tx.policy.pause_after(record.attempts)),
+        pause=tx.policy.spread(
+            max(tx.policy.backoff, tx.policy.longest_pause_after(record.attempts)), tx.policy.jitter()
+        ),
     )
     return Done()

@@ -9,10 +9,12 @@ from common.problems import ProblemCode, ProblemError
 from memory.curation.claim import GENERATION_CHANGED
 from memory.curation.outcomes import read_outcomes, store_outcomes
 from memory.database.transactions import UserTransaction
+from memory.dispatch.circuits import note_success
 from memory.dispatch.records import close, lock_work, must_hold_lease
 from memory.facts.evidence.user_words import UserWords
 from memory.facts.proposals import take_proposal, through_door
 from memory.facts.rows import Writer
+from memory.replay.comparison import ReplayedRun, replay_turn
 from memory.turns.model_calls import store_model_call
 from memory.turns.rows import find_turn, user_text
 from memory.users import lock_user
@@ -34,9 +36,15 @@ async def ingest(tx: UserTransaction, request: Ingest) -> Ingested | ProblemErro
         await close(tx, record, WorkState.DONE, GENERATION_CHANGED)
         return ProblemError(ProblemCode.GENERATION_CHANGED)
     writer = Writer(FactSource.CURATOR, turn.seq, request.run, turn.session_id, turn.turn_id)
-    outcomes = await _take_all(tx, request.proposed, writer, UserWords(user_text(tx, turn)))
+    words = UserWords(user_text(tx, turn))
+    if request.run > 0:
+        run = ReplayedRun(turn.turn_id, request.run, record.dry_run)
+        outcomes = await replay_turn(tx, run, request.proposed, lambda: _take_all(tx, request.proposed, writer, words))
+    else:
+        outcomes = await _take_all(tx, request.proposed, writer, words)
     await store_outcomes(tx, request.turn_id, request.run, outcomes)
     await close(tx, record)
+    await note_success(tx, WorkKind.CURATE_TURN, request.turn_id)
     for each in outcomes:
         tx.measured.fact_proposed(FactSource.CURATOR, each)
     if request.run == 0 and turn.finished_at is not None:

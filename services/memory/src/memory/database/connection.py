@@ -1,6 +1,7 @@
 """A connection inside its transaction: runs statements, and says in one way what went wrong."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 import asyncpg
@@ -103,6 +104,21 @@ class Connection:
         """The first column of the first row; None where there is no row."""
         rows = (await self.execute(query, values)).all()
         return rows[0][0] if rows else None
+
+    @asynccontextmanager
+    async def undone(self) -> AsyncIterator[None]:
+        """What happens in the block is rolled back at its end, also where it succeeds."""
+        await self._command("SAVEPOINT undone")
+        try:
+            yield
+        finally:
+            await self._command("ROLLBACK TO SAVEPOINT undone")
+
+    async def _command(self, sql: str) -> None:
+        try:
+            await self._driver.execute(sql)
+        except ERRORS as error:
+            raise DatabaseError(error, lost=is_lost(self._driver)) from error
 
     async def execute_many(self, statement: Statement, rows: Sequence[Mapping[str, Any]]) -> None:
         """The same statement for each row, in one round trip."""

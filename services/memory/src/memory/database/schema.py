@@ -113,6 +113,7 @@ sessions = _owned(
     Column("ended_at", _Time),
     Column("end_reason", Text),
     _one_of("state", "open", "ended"),
+    Index("sessions_open", "created_at", postgresql_where=text("state = 'open'")),
     key=("session_id",),
 )
 
@@ -364,6 +365,7 @@ dispatch = _owned(
     Column("error_code", Text),
     Column("created_at", _Time, nullable=False),
     Column("finished_at", _Time),
+    Column("dry_run", Boolean, nullable=False, server_default="false"),
     _one_of("kind", "turn", "curate_turn", "close_session", "user_day"),
     _one_of("state", "pending", "leased", "done", "dead", "discarded"),
     CheckConstraint("(state = 'leased') <= (lease_token IS NOT NULL AND lease_until IS NOT NULL)", name="leased"),
@@ -377,7 +379,71 @@ dispatch = _owned(
     Index("dispatch_of_user", "tenant_id", "user_id", "kind", "seq"),
     key=("kind", "subject_id", "run"),
 )
-"""Everything that must happen. Ids and counters, no words: the dispatch role may read it across users."""
+"""Everything that must happen. Ids and counters, no words: the dispatch role may read it across users.
+
+`dry_run`: the work is tried and rolled back; only a replay asks for that.
+"""
+
+replay_turns = _owned(
+    "replay_turns",
+    Column("job_id", Uuid, nullable=False),
+    Column("turn_id", Uuid, nullable=False),
+    Column("session_id", Uuid, nullable=False),
+    Column("seq", BigInteger, nullable=False),
+    Column("state", Text, nullable=False, server_default="waiting"),
+    Column("run", Integer),
+    *(
+        Column(name, Integer, nullable=False, server_default="0")
+        for name in ("added", "changed", "removed", "candidates", "skipped", "refused")
+    ),
+    Column("finished_at", _Time),
+    _one_of("state", "waiting", "running", "done", "failed", "gone"),
+    Index("replay_turns_waiting", "job_id", "tenant_id", "user_id", "seq", postgresql_where=text("state = 'waiting'")),
+    Index(
+        "replay_turns_one_running_per_user",
+        "tenant_id",
+        "user_id",
+        unique=True,
+        postgresql_where=text("state = 'running'"),
+    ),
+    Index("replay_turns_of_job", "job_id", "state"),
+    key=("job_id", "turn_id"),
+)
+"""The turns of a replay job, and what each would have changed or has changed: counts, no words."""
+
+operating = MetaData()
+"""Tables that belong to no user."""
+
+replay_jobs = Table(
+    "replay_jobs",
+    operating,
+    Column("job_id", Uuid, nullable=False),
+    Column("tenant_id", Text),
+    Column("user_id", Text),
+    Column("session_id", Uuid),
+    Column("since", _Time),
+    Column("until", _Time),
+    Column("failed_only", Boolean, nullable=False),
+    Column("dry_run", Boolean, nullable=False),
+    Column("turns_per_second", REAL, nullable=False),
+    Column("state", Text, nullable=False, server_default="running"),
+    Column("next_start_at", _Time, nullable=False),
+    Column("created_at", _Time, nullable=False),
+    Column("finished_at", _Time),
+    _one_of("state", "running", "finished", "cancelled"),
+    PrimaryKeyConstraint("job_id", name="replay_jobs_pkey"),
+)
+"""What an operator asked to have replayed; only the dispatch role sees it."""
+
+circuits = Table(
+    "circuits",
+    operating,
+    Column("kind", Text, nullable=False),
+    Column("open_until", _Time, nullable=False),
+    Column("probe_until", _Time),
+    PrimaryKeyConstraint("kind", name="circuits_pkey"),
+)
+"""Kinds of work whose workers fail at nearly everything; a kind without a row is well."""
 
 TABLES_WITH_WORDS = tuple(table.name for table in metadata.sorted_tables if table.name != "dispatch")
 """Tables under forced per-user row-level security; `dispatch` has it too, with a second policy for its role."""

@@ -13,6 +13,7 @@ from common.ids import IdFactory
 from common.memory_api.base import Owner
 from memory.database.connection import Connection
 from memory.database.pool import Pool
+from memory.dispatch.outcomes import Circuits
 from memory.encryption.cipher import UserCipher
 from memory.encryption.key_store import KeyStore
 from memory.encryption.keys import UnknownKey
@@ -31,6 +32,7 @@ class UserTransaction:
     now: datetime
     new_id: IdFactory
     measured: Measurements
+    circuits: Circuits
 
     @property
     def key(self) -> dict[str, str]:
@@ -56,6 +58,14 @@ class Database:
         self._clock = clock
         self._new_id = new_id
         self._metrics = metrics
+        self.circuits = Circuits(policy.circuit)
+
+    @property
+    def policy(self) -> Policy:
+        return self._policy
+
+    def now(self) -> datetime:
+        return self._clock.now()
 
     @asynccontextmanager
     async def of_user(self, owner: Owner) -> AsyncIterator[UserTransaction]:
@@ -66,7 +76,14 @@ class Database:
         try:
             async with self._users.transaction(owner) as connection:
                 yield UserTransaction(
-                    connection, owner, cipher, self._policy, self._clock.now(), self._new_id, measured
+                    connection,
+                    owner,
+                    cipher,
+                    self._policy,
+                    self._clock.now(),
+                    self._new_id,
+                    measured,
+                    self.circuits,
                 )
         except UnknownKey:
             self.keys.forget(owner)

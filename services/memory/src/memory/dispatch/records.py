@@ -14,6 +14,7 @@ from memory.database.connection import Row
 from memory.database.schema import dispatch
 from memory.database.statements import Statement
 from memory.database.transactions import UserTransaction
+from memory.dispatch.circuits import admit, note_failure
 from memory.users import own
 
 
@@ -55,6 +56,7 @@ _ADD = Statement(
         "next_attempt_at",
         "publish_after",
         "created_at",
+        "dry_run",
     ),
 )
 _LOCK = Statement(select(dispatch).where(_is()).with_for_update(key_share=True))
@@ -69,6 +71,7 @@ async def add_work(
     seq: int,
     generation: int,
     run: int = 0,
+    dry_run: bool = False,
 ) -> None:
     """Record that something must happen. The live publish follows; the sweeper waits for it a little."""
     added = {
@@ -81,6 +84,7 @@ async def add_work(
         "next_attempt_at": tx.now,
         "publish_after": tx.now + tx.policy.publish_grace,
         "created_at": tx.now,
+        "dry_run": dry_run,
     }
     await tx.connection.execute(_ADD, added)
 
@@ -115,6 +119,7 @@ async def take_lease(tx: UserTransaction, record: Row, token: UUID, *, deadline:
         raise ProblemError(ProblemCode.ALREADY_DONE)
     if record.next_attempt_at > tx.now or record.attempts >= tx.policy.max_attempts:
         raise ProblemError(ProblemCode.NOT_DUE)
+    await admit(tx, WorkKind(record.kind))
     changes: dict[str, Any] = {
         "state": WorkState.LEASED,
         "attempts": record.attempts + 1,
@@ -160,6 +165,7 @@ async def hand_back(
     """Make a leased record due again. Waiting is not failing: a dependency that is down spends no attempt."""
     attempts = record.attempts if spend_attempt else max(0, record.attempts - 1)
     wait = tx.policy.pause_after(record.attempts) if pause is None else pause
+    await note_failure(tx, WorkKind(record.kind), record.subject_id, error_code)
     await _change(
         tx,
         record,

@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import DateTime, and_, case, literal, or_, select, true, update
+from sqlalchemy import DateTime, Interval, and_, case, func, literal, or_, select, true, update
 
 from common.clock import Clock
 from common.crash_points import CrashPoint, CrashPoints
@@ -19,13 +19,14 @@ from common.memory_api.base import Owner
 from common.memory_api.dispatch import WorkKind, WorkState
 from common.memory_api.turns import FailureCode, TurnStatus
 from common.telemetry.metrics import Metrics
-from common.telemetry.table import LAST_SWEEP, LEASES_EXPIRED, SWEEPS
+from common.telemetry.table import CIRCUIT_OPEN, LAST_SWEEP, LEASES_EXPIRED, SWEEPS
 from memory.database.connection import Row
-from memory.database.schema import dispatch
+from memory.database.schema import circuits, dispatch
 from memory.database.transactions import Database, UserTransaction
 from memory.dispatch.publisher import GROUP_OF_KIND, EventPublisher
 from memory.dispatch.records import lock_work, revoke
 from memory.policy import Policy
+from memory.sessions.idle import IdleSessions
 from memory.sessions.log import lock_session
 from memory.turns.ending import give_up
 from memory.turns.rows import find_turn
@@ -33,6 +34,8 @@ from memory.turns.rows import find_turn
 _log = get_logger(__name__)
 
 _BATCH = 200
+_PROBES = 1
+"""Records that are woken at a time to see whether their kind's workers are well again."""
 _LONG_WAIT = 5
 """Times the pause between two publishes after which a record is woken although its group lags."""
 _TIME = DateTime(timezone=True)
@@ -55,10 +58,13 @@ class Sweeper:
         self._clock = clock
         self._crash_points = crash_points
         self._interval = interval.total_seconds()
+        self._idle_sessions = IdleSessions(database, policy, clock)
         self._stopping = asyncio.Event()
         self._sweeps = metrics.counter(SWEEPS)
         self._last_sweep = metrics.gauge(LAST_SWEEP)
         self._leases_expired = metrics.counter(LEASES_EXPIRED)
+        self._circuit_open = metrics.gauge(CIRCUIT_OPEN)
+        self._half_open: frozenset[WorkKind] = frozenset()
 
     def stop(self) -> None:
         """Let `run` return after the round it is in."""
@@ -72,12 +78,18 @@ class Sweeper:
                     await self._stopping.wait()
 
     async def sweep(self) -> None:
-        """One round: end what is past help, release expired leases, wake what is due.
+        """One round: end what is past help, release expired leases, close idle sessions, wake what is due.
 
-        The three do not depend on each other: trouble with one must not stop the others.
+        These do not depend on each other: trouble with one must not stop the others.
         """
         outcome = "done"
-        for phase in (self._end_hopeless, self._release_expired, self._wake_all):
+        for phase in (
+            self._read_circuits,
+            self._end_hopeless,
+            self._release_expired,
+            self._idle_sessions.close,
+            self._wake_all,
+        ):
             try:
                 await phase()
             except Exception as error:  # noqa: BLE001 - the edge: a failed phase is tried again at the next beat
@@ -86,23 +98,38 @@ class Sweeper:
         self._sweeps.labels(outcome).inc()
         self._last_sweep.set_to_current_time()
 
+    async def _read_circuits(self) -> None:
+        """Learn which circuits other replicas have opened or closed."""
+        now = self._clock.now()
+        async with self._database.of_dispatch() as connection:
+            rows = (await connection.execute(select(circuits))).all()
+        self._database.circuits.agree([WorkKind(row.kind) for row in rows])
+        self._half_open = frozenset(WorkKind(row.kind) for row in rows if row.open_until <= now)
+        for kind in WorkKind:
+            closed = self._database.circuits.is_closed(kind)
+            self._circuit_open.labels(kind.value).set(0 if closed else 0.5 if kind in self._half_open else 1)
+
     async def _wake_all(self) -> None:
         for kind in GROUP_OF_KIND:
-            await self._wake(kind, lagging=await self._publisher.is_lagging(kind))
+            closed = self._database.circuits.is_closed(kind)
+            if closed or kind in self._half_open:  # while it is open nobody could claim them
+                await self._wake(
+                    kind, lagging=await self._publisher.is_lagging(kind), at_most=_BATCH if closed else _PROBES
+                )
 
-    async def _wake(self, kind: WorkKind, *, lagging: bool) -> None:
+    async def _wake(self, kind: WorkKind, *, lagging: bool, at_most: int) -> None:
         now = self._clock.now()
-        records = await self._mark_due(kind, now, lagging=lagging)
+        records = await self._mark_due(kind, now, lagging=lagging, at_most=at_most)
         if records:
             self._crash_points.reach(CrashPoint.MEMORY_SWEEP_MARKED)
         # Each begins a trace of its own: the one of the request that the record comes from has ended long ago.
         waiting = sorted(records, key=lambda each: (each.tenant_id, each.user_id, each.seq))
-        while waiting and await self._publisher.publish(waiting[0], Cause.SWEEP, now):
+        while waiting and await self._publisher.publish(waiting[0], _cause_of(waiting[0]), now):
             waiting.pop(0)
         if waiting:
             await self._unmark(waiting, now)
 
-    async def _mark_due(self, kind: WorkKind, now: datetime, *, lagging: bool) -> Sequence[Row]:
+    async def _mark_due(self, kind: WorkKind, now: datetime, *, lagging: bool, at_most: int) -> Sequence[Row]:
         """Due records, marked so that no replica publishes them again for a while.
 
         While the group still has events to read, a record's own may be among them; so only those are woken that
@@ -121,7 +148,7 @@ class Sweeper:
                 or_(never_published, long_due) if lagging else true(),
             )
             .order_by(dispatch.c.next_attempt_at)
-            .limit(_BATCH)
+            .limit(at_most)
             .with_for_update(skip_locked=True, key_share=True)
             .cte("due")
         )
@@ -148,12 +175,20 @@ class Sweeper:
     async def _release_expired(self) -> None:
         now = self._clock.now()
         attempts = range(1, self._policy.max_attempts + 1)
-        due_at = case(
-            *((dispatch.c.attempts == n, literal(now + self._policy.pause_after(n), _TIME)) for n in attempts),
-            else_=literal(now, _TIME),
+        longest = case(
+            *((dispatch.c.attempts == n, literal(self._policy.longest_pause_after(n), Interval)) for n in attempts),
+            else_=literal(timedelta(0), Interval),
         )
+        due_at = literal(now, _TIME) + longest * (0.5 + func.random() / 2)  # as Policy.spread, for each record
         expired = (
-            select(dispatch.c.tenant_id, dispatch.c.user_id, dispatch.c.kind, dispatch.c.subject_id, dispatch.c.run)
+            select(
+                dispatch.c.tenant_id,
+                dispatch.c.user_id,
+                dispatch.c.kind,
+                dispatch.c.subject_id,
+                dispatch.c.run,
+                due_at.label("due_at"),
+            )
             .where(
                 dispatch.c.state == WorkState.LEASED,
                 dispatch.c.lease_until < now,
@@ -169,8 +204,8 @@ class Sweeper:
                 state=WorkState.PENDING,
                 lease_token=None,
                 lease_until=None,
-                next_attempt_at=due_at,
-                publish_after=due_at,
+                next_attempt_at=expired.c.due_at,
+                publish_after=expired.c.due_at,
                 error_code="lease-expired",
             )
             .returning(dispatch.c.subject_id, dispatch.c.kind, dispatch.c.attempts)
@@ -224,6 +259,10 @@ class Sweeper:
         spent = record.attempts >= self._policy.max_attempts
         late = record.kind == WorkKind.TURN and record.deadline_at is not None and record.deadline_at < now
         return bool(idle and (spent or late))
+
+
+def _cause_of(record: Row) -> Cause:
+    return Cause.REPLAY if record.run else Cause.SWEEP
 
 
 def _same_record(due: Any) -> Any:

@@ -13,6 +13,7 @@ from memory.database.connection import Row
 from memory.database.schema import sessions, turns
 from memory.database.statements import Statement
 from memory.database.transactions import UserTransaction
+from memory.sessions.closing import add_closing
 from memory.turns.ending import end_open_turns
 from memory.turns.rows import IS_OPEN
 from memory.users import lock_user, own
@@ -44,9 +45,11 @@ async def sessions_after(tx: UserTransaction, session_id: UUID, limit: int) -> l
 async def end_session(tx: UserTransaction, request: SessionRequest) -> Session:
     """End a session; a turn it is still working on is cancelled."""
     await lock_user(tx)
-    await _session(tx, request.session_id)
+    session = await _session(tx, request.session_id)
     await end_open_turns(tx, FailureCode.CANCELLED_BY_USER, session_id=request.session_id)
-    await mark_ended(tx, [request.session_id], reason="user")
+    if session.state == "open":
+        await mark_ended(tx, [request.session_id], reason="user")
+        await add_closing(tx, request.session_id)
     return await _session(tx, request.session_id)
 
 

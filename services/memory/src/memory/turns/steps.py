@@ -3,11 +3,12 @@
 from sqlalchemy import ARRAY, Uuid, and_, any_, bindparam, select, update
 from sqlalchemy.dialects.postgresql import insert
 
-from common.memory_api.dispatch import WorkState
+from common.memory_api.dispatch import WorkKind, WorkState
 from common.memory_api.turns import AppendStep, FinishTurn, Head, MemoryUse, TurnReference
 from memory.database.schema import memory_facts, memory_uses, sessions
 from memory.database.statements import Statement
 from memory.database.transactions import UserTransaction
+from memory.dispatch.circuits import note_success
 from memory.dispatch.records import close, must_hold_lease
 from memory.encryption.cipher import Place
 from memory.sessions.log import append
@@ -92,6 +93,7 @@ async def finish_turn(tx: UserTransaction, request: FinishTurn) -> TurnReference
         await tx.connection.execute(_KEEP_CONSTRAINTS, {"session_id": session_id, "sealed": sealed})
     status = await record_end(tx, turn, failure=request.failure, reply=request.reply, items=list(request.items))
     await close(tx, record, error_code=request.failure)
+    await note_success(tx, WorkKind.TURN, request.turn_id)  # also where the answer says what failed: a worker gave it
     return reference(turn).model_copy(update={"status": status})
 
 

@@ -2,8 +2,8 @@
 
 from alembic import context
 
-from memory.database.schema import metadata
+from memory.database.schema import metadata, operating
 
-context.configure(connection=context.config.attributes["connection"], target_metadata=metadata)
+context.configure(connection=context.config.attributes["connection"], target_metadata=[metadata, operating])
 with context.begin_transaction():
     context.run_migrations()
