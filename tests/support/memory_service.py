@@ -181,6 +181,7 @@ def memory_settings(database: DatabaseUrls, redis_url: str, directory: Path, **c
         **{f"service_token_{service}": SecretStr(f"token-of-the-{service}") for service in Service},
         # Tests sweep by hand, unless they ask for the sweeper.
         "sweep_interval_seconds": 3_600,
+        "replay_interval_seconds": 3_600,
         "database_pool_size": 5,
         **changes,
     }

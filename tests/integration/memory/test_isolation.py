@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import asyncpg
 import pytest
-from sqlalchemy import select
+from sqlalchemy import LargeBinary, select
 from tests.support.memory_service import MovableClock, memory_settings
 
 from common.memory_api.base import Owner
@@ -20,7 +20,7 @@ from devstack.database import DatabaseUrls
 from memory.app import build_database
 from memory.database.connection import DatabaseError
 from memory.database.pool import Pool
-from memory.database.schema import memory_facts, metadata, sessions, turns
+from memory.database.schema import memory_facts, metadata, operating, sessions, turns
 from memory.database.transactions import Database
 from memory.encryption.keys import CannotDecrypt
 from memory.facts.edits import put_fact
@@ -29,8 +29,13 @@ from memory.policy import Policy
 from memory.sessions.sessions import create_session
 from memory.turns.accept import accept_turn
 
-EXTRA_POLICIES = {"dispatch": ["all_work"], "users": ["all_users"]}
-"""Of the dispatch role; neither table has words."""
+EXTRA_POLICIES = {
+    "dispatch": ["all_work"],
+    "replay_turns": ["all_work"],
+    "sessions": ["all_sessions"],
+    "users": ["all_users"],
+}
+"""Of the dispatch role; no table has words but `sessions`, of which it may read ids and times only."""
 
 
 class _Failed(Exception):
@@ -60,10 +65,15 @@ async def test_every_table_of_the_schema_is_under_forced_row_level_security(as_a
         "FROM pg_class c WHERE relkind IN ('r', 'p') AND relnamespace = 'public'::regnamespace"
     )
     found = {row["relname"]: row for row in rows if row["relname"] != "alembic_version"}
-    assert set(found) == set(metadata.tables), "a table nobody declared, or a declared one that is missing"
+    declared = {*metadata.tables, *operating.tables}
+    assert set(found) == declared, "a table nobody declared, or a declared one that is missing"
     for name, row in found.items():
         assert row["relrowsecurity"], name
         assert row["relforcerowsecurity"], name
+        if name in operating.tables:  # nobody's rows, and no words
+            assert row["policies"] == ["all_work"], name
+            assert not any(isinstance(column.type, LargeBinary) for column in operating.tables[name].columns), name
+            continue
         assert row["policies"] == [*EXTRA_POLICIES.get(name, []), "own_rows"], name
 
 
@@ -102,7 +112,9 @@ async def test_the_dispatch_role_sees_work_records_and_no_words(module_database:
     try:
         await connection.fetch("SELECT * FROM dispatch")
         await connection.fetch("SELECT * FROM users")  # counters
-        for table in set(metadata.tables) - {"dispatch", "users"}:
+        await connection.fetch("SELECT * FROM replay_jobs, replay_turns, circuits")  # ids and counts
+        await connection.fetch("SELECT session_id, last_activity_at FROM sessions")
+        for table in set(metadata.tables) - {"dispatch", "users", "replay_turns"}:
             with pytest.raises(asyncpg.InsufficientPrivilegeError):
                 await connection.fetch(f"SELECT * FROM {table}")
         for forbidden in (
@@ -110,6 +122,9 @@ async def test_the_dispatch_role_sees_work_records_and_no_words(module_database:
             "DELETE FROM dispatch",
             "UPDATE dispatch SET user_id = 'x'",
             "TRUNCATE dispatch",
+            "SELECT session_constraints FROM sessions",
+            "UPDATE sessions SET state = 'ended'",
+            "UPDATE replay_turns SET user_id = 'x'",
         ):
             with pytest.raises(asyncpg.InsufficientPrivilegeError):
                 await connection.execute(forbidden)

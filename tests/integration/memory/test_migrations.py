@@ -9,7 +9,7 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from pydantic import SecretStr
-from sqlalchemy import Connection
+from sqlalchemy import Connection, MetaData
 from sqlalchemy.engine import make_url
 from sqlalchemy.ext.asyncio import create_async_engine
 from tests.support.databases import PASSWORDS
@@ -17,7 +17,7 @@ from tests.support.databases import PASSWORDS
 from devstack.commands import run_command
 from devstack.database import DatabaseUrls
 from memory.database.migrate import CannotMakeRole, _ensure_role, migrate
-from memory.database.schema import metadata
+from memory.database.schema import metadata, operating
 from memory.settings import MigrationSettings
 
 
@@ -51,7 +51,10 @@ async def test_the_tables_are_what_the_queries_believe(database: DatabaseUrls) -
     engine = create_async_engine(make_url(database.admin).set(drivername="postgresql+asyncpg"))
 
     def differences(connection: Connection) -> list[object]:
-        return list(compare_metadata(MigrationContext.configure(connection), metadata))
+        declared = MetaData()
+        for table in (*metadata.sorted_tables, *operating.sorted_tables):
+            table.to_metadata(declared)
+        return list(compare_metadata(MigrationContext.configure(connection), declared))
 
     try:
         async with engine.connect() as connection:

@@ -38,7 +38,7 @@ async def ingest(tx: UserTransaction, request: Ingest) -> Ingested | ProblemErro
     writer = Writer(FactSource.CURATOR, turn.seq, request.run, turn.session_id, turn.turn_id)
     words = UserWords(user_text(tx, turn))
     if request.run > 0:
-        run = ReplayedRun(turn.turn_id, request.run, record.dry_run)
+        run = ReplayedRun(turn.turn_id, turn.seq, request.run, record.dry_run)
         outcomes = await replay_turn(tx, run, request.proposed, lambda: _take_all(tx, request.proposed, writer, words))
     else:
         outcomes = await _take_all(tx, request.proposed, writer, words)

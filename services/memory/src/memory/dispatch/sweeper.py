@@ -176,10 +176,11 @@ class Sweeper:
         now = self._clock.now()
         attempts = range(1, self._policy.max_attempts + 1)
         longest = case(
-            *((dispatch.c.attempts == n, literal(self._policy.longest_pause_after(n), Interval)) for n in attempts),
-            else_=literal(timedelta(0), Interval),
+            *((dispatch.c.attempts == n, self._policy.longest_pause_after(n).total_seconds()) for n in attempts),
+            else_=0.0,
         )
-        due_at = literal(now, _TIME) + longest * (0.5 + func.random() / 2)  # as Policy.spread, for each record
+        seconds = longest * (0.5 + func.random() / 2)  # as Policy.spread, for each record
+        due_at = literal(now, _TIME) + func.make_interval(0, 0, 0, 0, 0, 0, seconds, type_=Interval)
         expired = (
             select(
                 dispatch.c.tenant_id,

@@ -56,6 +56,7 @@ _MAKE_GOOD = Statement(
 @dataclass(frozen=True)
 class ReplayedRun:
     turn_id: UUID
+    seq: int
     run: int
     dry_run: bool
 
@@ -87,9 +88,10 @@ def counts_of(outcomes: Sequence[FactOutcome], *, removed: int) -> ReplayCounts:
 
 
 def _was_written_by(row: MemoryFactRow, replayed: ReplayedRun) -> bool:
-    """Whether the turn's curation, in an earlier run, wrote last."""
+    """Whether the turn's curation, in an earlier run, wrote it, and no later turn has supported it since."""
     stored = row.row
-    return bool(stored.turn_id == replayed.turn_id and stored.source == FactSource.CURATOR)
+    by_curation = stored.turn_id == replayed.turn_id and stored.source == FactSource.CURATOR
+    return bool(by_curation and row.order.seq == replayed.seq)
 
 
 def _supports(

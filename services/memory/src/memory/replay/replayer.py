@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from sqlalchemy import and_, exists, func, or_, select, update
+from sqlalchemy.dialects.postgresql import distinct_on
 
 from common.clock import Clock
 from common.crash_points import CrashPoint, CrashPoints
@@ -190,7 +191,7 @@ async def _next_turns(connection: Connection, job: Row, at_most: int) -> Sequenc
     return (
         await connection.execute(
             select(replay_turns)
-            .distinct(replay_turns.c.tenant_id, replay_turns.c.user_id)
+            .ext(distinct_on(replay_turns.c.tenant_id, replay_turns.c.user_id))
             .where(replay_turns.c.job_id == job.job_id, replay_turns.c.state == ReplayTurnState.WAITING, ~busy)
             .order_by(replay_turns.c.tenant_id, replay_turns.c.user_id, replay_turns.c.seq)
             .limit(at_most)
