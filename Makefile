@@ -22,7 +22,7 @@ TOKEN_USER := me
 # Where the demo is told: `local` starts everything for it, `compose` uses the containers of `make up`.
 TARGET := local
 
-.PHONY: help setup lock lock-parts demo run chat usage token up down check-invariants check format contracts metrics providers \
+.PHONY: help setup lock lock-parts demo run chat usage token up down check-invariants replay check format contracts metrics providers \
   bench-cache bench-overhead eval-memory clean \
   test test-services test-containers test-compose
 
@@ -85,6 +85,9 @@ down: setup ## Stop and remove those containers; VOLUMES=--volumes removes their
 
 check-invariants: setup ## Ask the database of the running stack whether it breaks a promise
 	$(BIN)/python -m devstack memory check-invariants
+
+replay: setup ## Replay finished turns of the running stack: ARGS="start --tenant local --user me --dry-run"
+	$(BIN)/python -m devstack memory replay $(if $(ARGS),$(ARGS),list)
 
 check: setup ## Lint, format, types, and the borders between the packages
 	$(BIN)/ruff check $(CODE)

@@ -189,9 +189,9 @@ def memory_settings(database: DatabaseUrls, redis_url: str, directory: Path, **c
 
 
 @asynccontextmanager
-async def serving_memory(settings: MemorySettings) -> AsyncIterator[MemoryService]:
+async def serving_memory(settings: MemorySettings, clock: MovableClock | None = None) -> AsyncIterator[MemoryService]:
     """Serve on a free port until the block ends."""
-    clock = MovableClock()
+    clock = clock or MovableClock()
     server = uvicorn.Server(uvicorn.Config(build(settings, clock), port=0, log_config=None, access_log=False))
     serving = asyncio.create_task(server.serve())
     while not server.started:

@@ -25,6 +25,7 @@ from memory.encryption.keys import CannotDecrypt
 from memory.encryption.rotation import rotate_key
 from memory.openapi import memory_openapi
 from memory.policy import Policy
+from memory.replay.command import add_replay_commands, run_replay_command
 from memory.settings import MemorySettings, MigrationSettings
 
 _CLOSING_SECONDS = 5.0
@@ -46,6 +47,8 @@ def main() -> int:
         return asyncio.run(_with_database(lambda database: _check(database, arguments.settled)))
     if arguments.command == "keys":
         return asyncio.run(_with_database(lambda database: _rotate(database, arguments.tenant, arguments.user)))
+    if arguments.command == "replay":
+        return asyncio.run(_with_database(lambda database: run_replay_command(database, arguments)))
     return asyncio.run(_with_database(lambda database: _work(database, arguments)))
 
 
@@ -62,6 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     rotating = key_actions.add_parser("rotate", help="all users, or those of a tenant, or one")
     rotating.add_argument("--tenant")
     rotating.add_argument("--user")
+    add_replay_commands(commands)
     work = commands.add_parser("work", help="list, show, drive again or discard work records")
     actions = work.add_subparsers(dest="action", required=True)
     listing = actions.add_parser("list")
