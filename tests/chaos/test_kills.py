@@ -5,6 +5,7 @@ curated once, its effects happened once, and the invariants hold.
 """
 
 import asyncio
+import json
 from collections import Counter
 
 import httpx2
@@ -48,6 +49,7 @@ def test_every_crash_point_is_tried() -> None:
         *MEMORY_POINTS,
         CrashPoint.GATEWAY_ACCEPTED,
         CrashPoint.MEMORY_SWEEP_MARKED,
+        CrashPoint.MEMORY_REPLAY_BEGUN,
     }
     assert tried == set(CrashPoint)
 
@@ -129,6 +131,27 @@ async def test_memory_dies_between_marking_work_and_publishing_it(
         await processes.start("memory")
         await processes.start("agent")
         await settled_once(user, turn_id, steps_of_a_clean_run)
+
+
+async def test_memory_dies_between_beginning_a_replay_and_publishing_it(processes: Processes) -> None:
+    async with conversation(processes) as user:
+        turn_id = await user.say(SAVING_AND_SEARCHING)
+        await user.curated(turn_id)
+        before = await user.facts()
+        await processes.stop("memory")
+        fuse = await processes.start_armed("memory", CrashPoint.MEMORY_REPLAY_BEGUN)
+        chosen = ("--session", user.session_id, "--detach", "--json")
+        job = json.loads(await processes.memory_command("replay", "start", *chosen))
+        assert job["turns"]["waiting"] == 1
+        assert await processes.wait_ended("memory") == -9
+        assert not fuse.exists()
+        await processes.start("memory")
+        told = await processes.memory_command("replay", "show", job["job_id"], "--watch", "--json")
+        report = json.loads(told)
+        assert (report["job"]["state"], report["job"]["turns"]["done"]) == ("finished", 1)
+        assert [turn["turn_id"] for turn in report["turns"]] == [turn_id]
+        assert await user.facts() == before
+        await processes.check_invariants()
 
 
 async def test_the_gateway_dies_between_accepting_and_publishing(

@@ -149,7 +149,8 @@ async def _write_over(tx: UserTransaction, existing: MemoryFactRow, fact: ValidF
     """
     same = normalise(existing.value) == normalise(fact.value)
     if same and writer.source is FactSource.CURATOR:
-        await _change(tx, existing.fact_id, **_ordered(writer.order), updated_at=tx.now)
+        if writer.seq > existing.order.seq:
+            await _change(tx, existing.fact_id, **_ordered(writer.order), **_said_now(tx, writer))
         return FactAction.SUPPORTED
     if same and existing.category is MemoryCategory.CONSTRAINT and writer.source is not FactSource.USER:
         fact = replace(fact, category=MemoryCategory.CONSTRAINT)
@@ -157,6 +158,11 @@ async def _write_over(tx: UserTransaction, existing: MemoryFactRow, fact: ValidF
         await _keep_version(tx, existing)
     await _change(tx, existing.fact_id, **_written(tx, existing.fact_id, fact, writer))
     return FactAction.SUPPORTED if same else FactAction.UPDATED
+
+
+def _said_now(tx: UserTransaction, writer: Writer) -> dict[str, Any]:
+    """A user who says it again keeps it for longer; a replay, in which nobody says anything, does not."""
+    return {} if writer.run else {"updated_at": tx.now}
 
 
 async def add_evidence(tx: UserTransaction, fact_id: UUID, turn_id: UUID, session_id: UUID, source: FactSource) -> None:

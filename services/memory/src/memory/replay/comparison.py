@@ -103,9 +103,7 @@ def _supports(
     """Whether the run wrote the fact, said it again, or said it under another key."""
     if row is None or row.order.run == replayed.run:
         return True
-    said = [fact.value for fact, outcome in zip(proposed, outcomes, strict=False) if _is_repetition(outcome)]
+    if any(each.key == row.fact_key and each.action is FactAction.SUPPORTED for each in outcomes):
+        return True
+    said = [fact.value for fact, each in zip(proposed, outcomes, strict=False) if each.action is FactAction.DUPLICATE]
     return any(same_fact(row.value, value) for value in said)
-
-
-def _is_repetition(outcome: FactOutcome) -> bool:
-    return outcome.action is FactAction.DUPLICATE
