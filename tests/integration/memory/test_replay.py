@@ -156,7 +156,8 @@ async def test_a_replay_of_a_replay_changes_nothing(
     first = await memory.complete(owner, "我对坚果过敏，喜欢的话题是旅行")
     second = await memory.complete(owner, "我对坚果过敏，寄到德国")
     guess = ProposedFact(key="colour", value="喜欢蓝色")
-    proposals = {first.turn_id: [NUTS, guess], second.turn_id: [NUTS, GERMANY]}
+    again = NUTS.model_copy(update={"key": "food_allergy"})  # the same, under another key
+    proposals = {first.turn_id: [NUTS, guess], second.turn_id: [again, GERMANY]}
     for turn in (first, second):
         await memory.curate(turn)
     await replay_of(replaying, await replaying.start(owner), proposals)

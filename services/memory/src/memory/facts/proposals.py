@@ -99,5 +99,6 @@ async def _write(tx: UserTransaction, checked: ValidFact | FactOutcome, writer: 
 async def _support(tx: UserTransaction, fact: ValidFact, writer: Writer, twin: MemoryFactRow) -> FactOutcome:
     if writer.turn_id is not None and writer.session_id is not None:
         await add_evidence(tx, twin.fact_id, writer.turn_id, writer.session_id, writer.source)
-    await renew(tx, twin.fact_id)
+    if not writer.run:  # in a replay nobody says anything
+        await renew(tx, twin.fact_id)
     return outcome(fact, FactAction.DUPLICATE)
