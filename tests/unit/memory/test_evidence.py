@@ -63,6 +63,7 @@ UNSUPPORTED = [
     ("fragrance", "护肤品只用无香型", "好的"),
     ("nut_allergy", "对坚果和海鲜过敏", "我对坚果过敏"),
     ("shoe_size", "穿 43 码的鞋", "我平时穿 42 码的鞋"),
+    ("price_habit", "买衣服鞋子一般不超过 300 元", "平时买衣服鞋子一般不超过 500 元"),
     ("nut_allergy", "allergic to nuts", "我对坚果过敏"),
     ("note", "。", "我对坚果过敏"),
 ]
@@ -119,6 +120,7 @@ REFUSED = {
         ("对花生过敏", "给我妈买零食，对花生过敏"),
         ("allergic to nuts", "A gift for my dad who is allergic to nuts"),
         ("allergic to nuts", "I always shop for my dad. He is allergic to nuts"),
+        ("不吃辣", "老婆胃不好，不吃辣"),
         ("对鸡肉过敏", "我家猫对鸡肉过敏"),
         ("对海鲜过敏", "平时都给对海鲜过敏的婆婆做饭"),
         ("妈妈对坚果过敏", "我对坚果过敏"),

@@ -33,7 +33,7 @@ def test_the_same(known: str, new: str) -> None:
         ("likes running and cycling", "likes running, cycling and yoga"),
         ("偏爱小众设计师品牌", "偏爱小众设计师家具"),
         ("喜欢红色，不喜欢蓝色", "喜欢蓝色，不喜欢红色"),
-        ("不吃坚果，除了花生", "不吃坚果"),
+        ("冬天的外套只穿羊毛的除雨衣", "冬天的外套只穿羊毛的"),
         ("对花生过敏", "对花生酱过敏"),
         ("a", "b"),
     ],

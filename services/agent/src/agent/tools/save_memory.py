@@ -24,6 +24,8 @@ _REFUSALS = {
     "memory-disabled": "长期记忆功能没有开启，这次没有存；本轮我仍会按它来",
 }
 """By the rule that refused; any other is about what the fact says."""
+_NOT_THEIR_WORD = "这不是用户本人说的、以后也成立的事，没有存；本轮我仍会按它来"
+"""The words of the turn are no evidence (rules `evidence-…`)."""
 
 _HELD = "holds_for_session"
 
@@ -97,7 +99,11 @@ def _receipt(outcome: FactOutcome, proposed: ProposedFact) -> ToolResult:
         case FactAction.OUTDATED | FactAction.DELETED_BY_USER:
             return _result(False, outcome.key, _NEWER_WORD)
         case FactAction.REFUSED:
-            return _result(False, outcome.key, _REFUSALS.get(outcome.rule or "", REFUSED))
+            return _result(False, outcome.key, _refusal(outcome.rule or ""))
+
+
+def _refusal(rule: str) -> str:
+    return _REFUSALS.get(rule, _NOT_THEIR_WORD if rule.startswith("evidence-") else REFUSED)
 
 
 def _result(saved: bool, key: str | None, message: str, **more: bool) -> ToolResult:
