@@ -8,8 +8,10 @@ from collections.abc import Awaitable, Callable
 from decimal import Decimal
 from uuid import uuid4
 
+import asyncpg
 import pytest
 from tests.support.memory_service import ATurn, MemoryService
+from tests.support.waiting import wait_for
 
 from common.memory_api import operations as op
 from common.memory_api.base import OwnedRequest, Owner, TurnRequest
@@ -27,7 +29,9 @@ from common.memory_api.operations import Service
 from common.memory_api.turns import Behaviour, FinishTurn, ItemCard
 from common.memory_api.user_data import BehaviourKind
 from common.problems import ProblemCode, ProblemError
+from devstack.database import DatabaseUrls
 from memory.app import build_database
+from memory.facts.candidates import refuse_candidate
 from memory.policy import Policy
 from memory.sessions.log import ERASED_PAYLOAD, read_log
 
@@ -318,3 +322,45 @@ async def test_the_users_word_and_an_ingest_at_once(memory: MemoryService, owner
             memory.ingest(older, token, NUTS, SAME_UNDER_ANOTHER_KEY), acts[word](memory, owner), return_exceptions=True
         )
         await nothing_is_there(memory, owner)
+
+
+async def test_a_write_waits_for_a_word_that_is_just_being_said(
+    memory: MemoryService, owner: Owner, module_database: DatabaseUrls
+) -> None:
+    """The user's lock is what makes them one after the other: no row of the two is the same."""
+    await memory.curate(await memory.complete(owner, "推荐一把雨伞"), UNSUPPORTED)
+    older = await memory.complete(owner, f"记住，{UNSUPPORTED.value}")
+    token = uuid4()
+    await memory.claim_curation(older, token)
+    (waiting,) = (await memory.call(Service.GATEWAY, op.LIST_CANDIDATES, OwnedRequest(owner=owner))).candidates
+    refusal = CandidateRequest(owner=owner, candidate_id=waiting.candidate_id)
+    database = build_database(memory.settings, Policy(), memory.clock)
+    as_admin = await asyncpg.connect(module_database.admin)
+
+    async def held_up() -> bool:
+        locks = await as_admin.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted")
+        return bool(locks) or ingesting.done()
+
+    try:
+        async with database.of_user(owner) as tx:
+            await refuse_candidate(tx, refusal)
+            said_elsewhere = UNSUPPORTED.model_copy(update={"key": "fish"})
+            ingesting = asyncio.create_task(memory.ingest(older, token, said_elsewhere))
+            await wait_for(held_up, "the ingest waits")
+    finally:
+        await as_admin.close()
+        await database.close()
+    assert [each.action for each in await ingesting] == [FactAction.DELETED_BY_USER]
+    await nothing_is_there(memory, owner)
+
+
+async def test_what_words_only_show_stays_refused_too(memory: MemoryService, owner: Owner) -> None:
+    """A candidate that a second turn would have made a fact, refused while that turn was on its way."""
+    words, shown = "北欧风的看着不错", ProposedFact(key="style_preference", value="喜欢北欧风")
+    await memory.curate(await memory.complete(owner, words), shown)
+    older = await memory.complete(owner, words)
+    (waiting,) = (await memory.call(Service.GATEWAY, op.LIST_CANDIDATES, OwnedRequest(owner=owner))).candidates
+    refusal = CandidateRequest(owner=owner, candidate_id=waiting.candidate_id)
+    await memory.call(Service.GATEWAY, op.REFUSE_CANDIDATE, refusal)
+    assert [each.action for each in await memory.curate(older, shown)] == [FactAction.DELETED_BY_USER]
+    await nothing_is_there(memory, owner)
