@@ -88,15 +88,21 @@ class Shopper:
             await database.close()
 
     async def is_in_redis(self) -> list[str]:
-        """Keys that hold the canary."""
+        """Keys that hold the canary. Streams are read as such: what DUMP gives of them is compressed."""
         async with Redis.from_url(self.processes.redis_url) as redis:
             keys = [key async for key in redis.scan_iter(count=1_000)]
-            dumps = {key: await redis.dump(key) for key in keys}
-            return [key.decode() for key, dump in dumps.items() if self.canary.encode() in (dump or b"")]
+            return [key.decode() for key in keys if self.canary.encode() in await _content(redis, key)]
 
     def is_in_logs(self) -> list[str]:
         logs = self.processes.directory.rglob("*.log")
         return [path.name for path in logs if self.canary in path.read_text(errors="replace")]
+
+
+async def _content(redis: Redis, key: bytes) -> bytes:
+    if await redis.type(key) != b"stream":
+        return (await redis.dump(key)) or b""
+    entries: Any = await redis.xrange(key)
+    return b"\n".join(value for _, fields in entries for value in fields.values())
 
 
 @pytest.fixture
