@@ -211,7 +211,7 @@ async def test_cleared(user: Shopper, moment: Moment) -> None:
 @pytest.mark.parametrize("moment", MOMENTS)
 async def test_deleted(user: Shopper, moment: Moment) -> None:
     said = f"记住，{user.value}"
-    by_hand = f"[[offline:save=material_avoid|{user.value}|constraint]]{said}"
+    by_hand = f"{said}。[[offline:save=material_avoid|{user.value}|constraint]]"
     await user.talking.curated(await user.says(by_hand))
     assert user.canary in (await user.talking.facts())["material_avoid"]["value"]
 

@@ -14,6 +14,7 @@ from tests.support.processes import Processes, running_processes
 from tests.support.waiting import wait_for
 
 from devstack.database import DatabaseUrls
+from memory.database.schema import metadata, operating
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -147,19 +148,17 @@ async def test_fifty_users_at_once_see_nothing_of_each_other(
 
 
 async def _no_foreign_row(database: DatabaseUrls, seen: dict[str, dict[str, object]]) -> None:
-    """In the database: as each user, every table shows only that user's rows."""
+    """In the database: as each user, every table shows only that user's rows, and what operators have none."""
     connection = await asyncpg.connect(database.app)
     try:
-        tables = [
-            row["tablename"]
-            for row in await connection.fetch("SELECT tablename FROM pg_tables WHERE schemaname='public'")
-        ]
-        tables.remove("alembic_version")
+        for of_users in [table.name for table in operating.sorted_tables if "user_id" in table.c]:
+            with pytest.raises(asyncpg.InsufficientPrivilegeError):
+                await connection.fetch(f"SELECT * FROM {of_users}")
         for user, record in seen.items():
             async with connection.transaction():
                 await connection.execute("SELECT set_config('app.tenant_id', $1, true)", record["tenant"])
                 await connection.execute("SELECT set_config('app.user_id', $1, true)", user)
-                for table in tables:
+                for table in metadata.tables:
                     owners = await connection.fetch(f"SELECT DISTINCT tenant_id, user_id FROM {table}")
                     assert {tuple(row) for row in owners} <= {(record["tenant"], user)}, table
     finally:
