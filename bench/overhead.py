@@ -1,11 +1,11 @@
 """What ShoppingX itself adds to a turn: `make bench-overhead`. The last line of the output is JSON.
 
 The system runs on this machine with default settings: one process of each service, PostgreSQL (durable), Valkey, and
-the offline model without any delay. A turn is three calls of the main model (recall, search, summary) and one search;
-its curation adds a fourth call and one fact. Every query is another one, so no cache of vectors helps.
+the offline model without any delay. A turn is three calls of a model (plan, search, summary) and one search; its
+curation adds a fourth call and one fact. Every query is another one, so no cache of vectors helps.
 
 - **turn**: from the moment it was due to be posted until `turn.completed` is read from the event stream.
-- **model time**: from a request's arrival at the model endpoint to the last byte of the answer, over the turn's main
+- **model time**: from a request's arrival at the model endpoint to the last byte of the answer, over the turn's three
   calls, as the endpoint measures it. Embedding the query is not in it: that counts as ours.
 - **overhead**: turn minus model time.
 - **u1**: one user, one turn at a time, each after the curation of the one before.
@@ -78,9 +78,8 @@ class Texts:
         wish = "通勤双肩包" if self._repeat else f"{_COLOURS[rest % len(_COLOURS)]}{_KINDS[kind]}{_THINGS[thing]}"
         name = "".join(_LETTERS[int(digit)] for digit in str(self._number))
         return (
-            f"想找一个{wish}，500 元以内 [[offline:mark={mark}]]"
-            '[[offline:call=recall_memories|{"topic":""}]]'
-            f"[[offline:curator.save=note_{name}|我喜欢 {name}|preference]]"
+            f"我一直喜欢{name}牌的东西。想找一个{wish}，500 元以内[[offline:planner.mark={mark}]][[offline:mark={mark}]]"
+            f"[[offline:curator.save=note_{name}|一直喜欢{name}牌的东西|preference]]"
         )
 
 

@@ -20,7 +20,7 @@ from devstack.settings import DevstackSettings
 from devstack.stack import Stack
 
 _EMBEDDED = re.compile(r"event=embeddings\.answered .*\bduration_ms=([\d.]+)")
-_ANSWERED = re.compile(r"event=chat\.answered .*\bpart=main\b.*\bduration_ms=([\d.]+) mark=(\w+)")
+_ANSWERED = re.compile(r"event=chat\.answered .*\bpart=(?:planner|main)\b.*\bduration_ms=([\d.]+) mark=(\w+)")
 
 _NO_LIMIT = 1_000_000
 """Turns per minute: one shopper of a bench asks faster than any person."""
