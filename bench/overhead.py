@@ -78,7 +78,8 @@ class Texts:
         wish = "通勤双肩包" if self._repeat else f"{_COLOURS[rest % len(_COLOURS)]}{_KINDS[kind]}{_THINGS[thing]}"
         name = "".join(_LETTERS[int(digit)] for digit in str(self._number))
         return (
-            f"我一直喜欢{name}牌的东西。想找一个{wish}，500 元以内[[offline:planner.mark={mark}]][[offline:mark={mark}]]"
+            f"我一直喜欢{name}牌的东西。想找一个{wish}，500 元以内"
+            f"[[offline:planner.mark={mark}]][[offline:mark={mark}]]"
             f"[[offline:curator.save=note_{name}|一直喜欢{name}牌的东西|preference]]"
         )
 
