@@ -109,16 +109,24 @@ def skill_calls(call: Call) -> bool:
     return call.kind is ModelCallKind.MAIN and _SKILL_BODY in call.messages[-1] and '"role":"tool"' in call.messages[-1]
 
 
-def aims_of(result: Mapping[str, Any]) -> list[tuple[str, float | None, float, bool]]:
-    """(name, value, aim, whether it is met) of each aim whose figure was measured."""
-    found: list[tuple[str, float | None, float, bool]] = []
-    for path, aim in AIMS.items():
+@dataclass(frozen=True)
+class Aim:
+    figure: str
+    value: float
+    aim: str
+    met: bool
+
+
+def aims_of(result: Mapping[str, Any]) -> list[Aim]:
+    """Each aim whose figure was measured."""
+    found: list[Aim] = []
+    for path, least in AIMS.items():
         value: Any = result
         for name in path.split("."):
             value = value.get(name) if isinstance(value, Mapping) else None
         if value is not None:
-            found.append((path, value, aim, value >= aim))
+            found.append(Aim(path, value, f"≥ {least}", value >= least))
     for name, figures in result["sessions"].items():
         breaks = sum(row.get("unexplained_breaks", 0) for row in figures.values())
-        found.append((f"unexplained breaks of {name}, at most", breaks, 0, breaks == 0))
+        found.append(Aim(f"sessions.{name}.*.unexplained_breaks", breaks, "0", breaks == 0))
     return found

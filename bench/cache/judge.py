@@ -77,7 +77,7 @@ class Judge:
         show_ablations(self._screen, self.result["ablations"], {each.name: each.words for each in ABLATIONS})
         aims = aims_of(self.result)
         show_aims(self._screen, aims)
-        self.result["aims_met"] = {name: met for name, _, _, met in aims}
+        self.result["aims_met"] = {aim.figure: aim.met for aim in aims}
 
     def _add_rates_of_kinds(self, name: str, replayed: Sequence[Replayed]) -> None:
         if name == "long20":

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bench.cache.figures import Aim
+
 from devstack.terminal.screen import Screen
 
 _COLUMNS = ("policy", "rate", "main", "ceiling", "of it", "prompt", "cached", "calls", "turns", "breaks", "bad", "cost")
@@ -38,8 +40,8 @@ def show_ablations(screen: Screen, ablations: Mapping[str, Mapping[str, Any]], w
     screen.table("if the design had decided otherwise", ("instead", "policy", "session", "as it is", "so"), rows)
 
 
-def show_aims(screen: Screen, aims: Sequence[tuple[str, float | None, float, bool]]) -> None:
-    rows = [(name, "?" if value is None else value, f"≥ {aim}", "✓" if met else "✗") for name, value, aim, met in aims]
+def show_aims(screen: Screen, aims: Sequence[Aim]) -> None:
+    rows = [(aim.figure, aim.value, aim.aim, "✓" if aim.met else "✗") for aim in aims]
     screen.table("aims", ("", "is", "aim", ""), rows)
 
 
