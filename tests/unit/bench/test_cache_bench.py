@@ -147,6 +147,14 @@ def test_another_session_shares_the_head_and_an_exact_cache_owes_nothing_for_it(
     assert other.owed(EXACT) == 0
 
 
+def test_an_exact_cache_owes_only_where_a_request_had_ended(wire: Wire, tokens: QwenTokens) -> None:
+    longer = wire.call(SYSTEM, user("包"), searched("a"), result("a", "十款"))
+    other = wire.call(SYSTEM, user("包"), said("好"), user("伞"), session=1)
+    assert TextsSent(tokens).of_all([longer, other])[1].owed(EXACT) == 0
+    ended_there = wire.call(SYSTEM, user("包"), session=2)
+    assert TextsSent(tokens).of_all([longer, ended_there, other])[2].owed(EXACT) > 1_024
+
+
 def test_other_tools_or_another_model_share_nothing(wire: Wire, tokens: QwenTokens) -> None:
     calls = [wire.call(SYSTEM, user("包")), wire.call(SYSTEM, user("包"), session=1, tools=TOOLS * 2)]
     assert TextsSent(tokens).of_all(calls)[1].shared == 0
