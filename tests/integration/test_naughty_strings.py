@@ -16,10 +16,11 @@ import httpx2
 import pytest
 from bench.memory.shared_data import DataMissingError, shared_data
 from tests.support.processes import Processes
+from tests.support.waiting import wait_for
 
 from agent.context.memory_block import render_memory_block
 from agent.context.user_block import render_user_block
-from common.memory_api.facts import VALUE_MAX, Facts
+from common.memory_api.facts import VALUE_MAX, FactPage
 from devstack.database import DatabaseUrls
 from devstack.stream_groups import create_stream_groups
 
@@ -144,7 +145,9 @@ async def processes(
     module_database: DatabaseUrls, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Processes]:
     """Memory and gateway; what the agent makes of it is rendered here."""
-    running = Processes(module_database, tmp_path_factory.mktemp("processes"))
+    # Nobody takes up what is said here, so all of it waits.
+    patient = {"gateway": {"BACKLOG_LIMIT": "1000000", "TURNS_PER_MINUTE": "1000000"}}
+    running = Processes(module_database, tmp_path_factory.mktemp("processes"), environment=patient)
     try:
         await running.valkey.start()
         await create_stream_groups(running.redis_url)
@@ -206,12 +209,26 @@ async def test_as_keys(processes: Processes, strings: Sequence[str]) -> None:
     await in_crowds(processes, strings, check)
 
 
+async def posted(client: httpx2.AsyncClient, url: str, content: bytes, headers: dict[str, str]) -> httpx2.Response:
+    """Whoever is told 503 asks again with the same key: a busy machine is no answer to a string."""
+    answer: httpx2.Response | None = None
+
+    async def answered() -> bool:
+        nonlocal answer
+        answer = await client.post(url, content=content, headers=headers)
+        return answer.status_code != 503
+
+    await wait_for(answered, "the gateway answers", timeout=30.0)
+    assert answer is not None
+    return answer
+
+
 async def test_as_messages(processes: Processes, strings: Sequence[str]) -> None:
     async def check(client: httpx2.AsyncClient, _: str, share: Sequence[str]) -> None:
         for text in share:
             session_id = (await client.post("/api/sessions")).json()["session_id"]
             headers = {**JSON, "Idempotency-Key": str(uuid4())}
-            answer = await client.post(f"/api/sessions/{session_id}/turns", content=body(text=text), headers=headers)
+            answer = await posted(client, f"/api/sessions/{session_id}/turns", body(text=text), headers)
             if answer.status_code != 202:
                 must_be_clear(answer, text)
                 continue
@@ -261,7 +278,7 @@ def must_be_clear(answer: httpx2.Response, given: str) -> None:
 
 async def must_render(client: httpx2.AsyncClient, stored: dict[str, str]) -> None:
     """What is stored is what was said, and one line each in the block that the model sees."""
-    facts = Facts.model_validate_json((await client.get("/api/preferences")).content).facts
+    facts = FactPage.model_validate_json((await client.get("/api/preferences")).content).facts
     assert {fact.key: fact.value for fact in facts} == stored
     if not facts:
         return
@@ -269,5 +286,6 @@ async def must_render(client: httpx2.AsyncClient, stored: dict[str, str]) -> Non
     _, *lines, _, _ = block.splitlines()
     assert len(lines) == len(facts)
     for fact, line in zip(facts, lines, strict=True):
-        assert line.startswith(f"- [{fact.category}] {fact.key}: "), line
+        whose = "" if fact.subject == "self" else f"（{fact.subject}）"
+        assert line.startswith(f"- [{fact.category}] {fact.key}{whose}: "), line
     assert len(FENCE.findall(block)) == 2

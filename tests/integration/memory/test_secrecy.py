@@ -80,6 +80,8 @@ async def columns_with(connection: asyncpg.Connection, user_id: str, words: byte
     )
     found = []
     for table, column, data_type in columns:
+        if "user_id" not in {name for owned, name, _ in columns if owned == table}:
+            continue  # what belongs to no user
         as_bytes = column if data_type == "bytea" else f"convert_to({column}::text, 'UTF8')"
         query = f"SELECT count(*) FROM {table} WHERE user_id = $1 AND position($2::bytea IN {as_bytes}) > 0"
         if await connection.fetchval(query, user_id, words):
