@@ -8,7 +8,7 @@ from redis.exceptions import RedisError
 from common.clock import Clock
 from common.logs import get_logger
 from common.problems import ProblemCode, ProblemError
-from common.streams.lag import group_lag
+from common.streams.lag import group_progress
 from common.streams.names import AGENT_GROUP
 
 _log = get_logger(__name__)
@@ -39,7 +39,7 @@ class Backlog:
     async def _look(self) -> int:
         try:
             async with asyncio.timeout(_TIMEOUT_SECONDS):
-                return await group_lag(self._redis, AGENT_GROUP)
+                return (await group_progress(self._redis, AGENT_GROUP)).lag
         except (RedisError, OSError) as error:  # OSError covers the time-out
             _log.warning("backlog.unknown", error=error)
             return 0

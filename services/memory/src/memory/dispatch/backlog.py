@@ -6,7 +6,6 @@ replica counts itself as broken because of them.
 
 import asyncio
 from datetime import datetime
-from typing import Any
 
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
@@ -15,6 +14,7 @@ from sqlalchemy import and_, func, literal_column, or_, select
 from common.clock import Clock
 from common.logs import get_logger
 from common.memory_api.dispatch import WorkKind, WorkState
+from common.streams.lag import group_progress
 from common.streams.names import ALL_GROUPS, StreamGroup
 from common.telemetry.metrics import Metrics
 from common.telemetry.table import BACKLOG_OBSERVED, GROUP_LAG, GROUP_PENDING, OLDEST_DUE_WORK, WORK_RECORDS
@@ -86,17 +86,10 @@ class Backlog:
         self._observed.labels("postgresql").set_to_current_time()
 
     async def _observe_group(self, wanted: StreamGroup) -> None:
-        # A stream that is not there has nothing to read; the consumers will make it again.
-        groups = await self._redis.xinfo_groups(wanted.stream) if await self._redis.exists(wanted.stream) else []
-        found = next((group for group in groups if _name(group) == wanted.group), {})
-        self._lag.labels(*wanted).set(found.get("lag") or 0)
-        self._pending.labels(*wanted).set(found.get("pending") or 0)
+        progress = await group_progress(self._redis, wanted)
+        self._lag.labels(*wanted).set(progress.lag)
+        self._pending.labels(*wanted).set(progress.pending)
 
 
 def _age(since: datetime | None, now: datetime) -> float:
     return 0.0 if since is None else (now - since).total_seconds()
-
-
-def _name(group: dict[str, Any]) -> str:
-    name = group["name"]
-    return name.decode() if isinstance(name, bytes) else str(name)

@@ -10,7 +10,7 @@ from common.events import Cause, SessionClosed, TurnCompleted, TurnRequested
 from common.ids import IdFactory
 from common.logs import get_logger
 from common.memory_api.dispatch import WorkKind
-from common.streams.lag import group_lag
+from common.streams.lag import group_progress
 from common.streams.names import AGENT_GROUP, CURATOR_GROUP, SESSION_GROUP, StreamGroup
 from common.streams.sending import EventSender
 from memory.database.connection import Row
@@ -46,7 +46,7 @@ class EventPublisher:
         A stream or group that Redis has lost does not lag: what it held must be published again.
         """
         try:
-            return await group_lag(self._redis, GROUP_OF_KIND[kind]) > 0
+            return (await group_progress(self._redis, GROUP_OF_KIND[kind])).lag > 0
         except (RedisError, OSError):
             return False
 
