@@ -248,3 +248,27 @@ async def test_stop_says_when_the_budget_was_too_short(redis_url: str) -> None:
     assert not await consumer.stop(0.2)
     async with asyncio.timeout(2.0):
         await cancelled.wait()
+
+
+async def test_stop_ends_a_reader_that_swallows_a_cancellation(redis_url: str) -> None:
+    """As Python 3.11 does under redis-py; a reader that goes on takes an event and drops it."""
+    started, swallowed, ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def stubborn(_: AnyEvent) -> None:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            swallowed.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    consumer = EventConsumer(redis_url, [Subscription(AGENT_GROUP, stubborn, 1)], SystemClock(), Metrics(AGENT))
+    await consumer.start()
+    await publish_from_outside(redis_url, requested())
+    await started.wait()
+    assert not await consumer.stop(0.1)
+    assert swallowed.is_set()
+    assert ended.is_set()
