@@ -17,6 +17,7 @@ from common.process.web_server import WebServer, serve_until_stopped
 from common.telemetry.metrics import Metrics
 from common.telemetry.table import MEMORY
 from memory.app import build, build_database
+from memory.database.connection import DatabaseError
 from memory.database.migrate import migrate
 from memory.database.transactions import Database
 from memory.dispatch.invariants import all_owners, check_invariants
@@ -104,6 +105,9 @@ async def _with_database(use: Callable[[Database], Awaitable[int]]) -> int:
     except ProblemError as error:
         print(f"memory: {error.problem.title}: {error.problem.detail or error.code}", file=sys.stderr)
         return 2
+    except DatabaseError as error:
+        print(f"memory: the database cannot be used: {error}", file=sys.stderr)
+        return 1
     finally:
         await database.close()
 
