@@ -60,6 +60,8 @@ class Turn:
         self.rendering, self.sent = _rendered(claimed, release)
         self.overflowed = False
         """Whether a request of this attempt was longer than the model's window."""
+        self.tokens_used = 0
+        """By the main model's calls of this attempt, requests and answers, as reported or else estimated."""
         self._known_facts: TurnFacts | None = None
 
     @property
