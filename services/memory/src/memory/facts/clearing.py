@@ -8,7 +8,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from redis.asyncio import Redis
-from sqlalchemy import Table, delete, or_, select
+from sqlalchemy import Table, delete, or_, select, update
 
 from common.memory_api.facts import Cleared, ClearMemory
 from common.memory_api.turns import FailureCode
@@ -62,6 +62,7 @@ async def clear_memory(tx: UserTransaction, request: ClearMemory) -> Cleared:
     session_ids = (await tx.connection.execute(open_sessions.order_by(sessions.c.session_id))).scalars()
     turns_ended = await end_open_turns(tx, FailureCode.MEMORY_CLEARED)
     await mark_ended(tx, session_ids, reason="memory-cleared")
+    await tx.connection.execute(update(sessions).where(own(sessions)).values(session_constraints=None))
     await _erase_what_was_shown(tx)
     facts = await _delete_all(tx, memory_facts)  # versions, evidence and uses go with the facts
     for table in (memory_candidates, curation_outcomes, tool_effects):
