@@ -29,6 +29,11 @@ async def a_turn(memory: MemoryInProcess, model: StreamingModel, text: str) -> N
     assert memory.finished is not None
 
 
+def failure(memory: MemoryInProcess) -> FailureCode | None:
+    assert memory.finished is not None
+    return memory.finished.failure
+
+
 def codes(memory: MemoryInProcess) -> list[str]:
     return [code for message in messages(memory) if (code := correction_code(message)) is not None]
 
@@ -43,8 +48,8 @@ def assert_valid(memory: MemoryInProcess) -> None:
 async def test_a_skill_that_is_skipped_is_asked_for_once_and_the_answer_is_good(model: StreamingModel) -> None:
     memory = MemoryInProcess()
     await a_turn(memory, model, f"{WANTED}[[offline:skip_skill]]")
+    assert failure(memory) is None
     assert memory.finished is not None
-    assert memory.finished.failure is None
     assert memory.finished.items
     assert codes(memory) == ["skipped_skill"]
     assert_valid(memory)
@@ -53,23 +58,22 @@ async def test_a_skill_that_is_skipped_is_asked_for_once_and_the_answer_is_good(
 async def test_searching_without_end_ends_in_a_clear_failure_within_the_limits(model: StreamingModel) -> None:
     memory = MemoryInProcess()
     await a_turn(memory, model, "找一个双肩包[[offline:loop]]")
-    assert memory.finished is not None
-    assert memory.finished.failure is FailureCode.STEP_LIMIT
+    assert failure(memory) is FailureCode.STEP_LIMIT
     assert [call.kind for call in memory.model_calls].count(ModelCallKind.MAIN) == 8
     assert codes(memory)[-1] == "no_more_tools"
     await a_turn(memory, model, "找一个双肩包")
-    assert memory.finished.failure is None
+    assert failure(memory) is None
     assert_valid(memory)
 
 
 async def test_an_order_that_the_model_says_it_confirmed_is_never_told(model: StreamingModel) -> None:
     memory = MemoryInProcess()
     await a_turn(memory, model, "帮我下单[[offline:text=已为您下单，请放心。]]")
+    assert failure(memory) is FailureCode.MODEL_MISBEHAVED
     assert memory.finished is not None
-    assert memory.finished.failure is FailureCode.MODEL_MISBEHAVED
     assert "已为您下单" not in memory.finished.reply
     await a_turn(memory, model, "找一个双肩包")
-    assert memory.finished.failure is None
+    assert failure(memory) is None
     assert_valid(memory)
 
 
@@ -95,5 +99,4 @@ async def test_a_planner_that_fails_leaves_what_holds(model: StreamingModel) -> 
     await a_turn(memory, model, "再找点零食，不要坚果[[offline:planner.malformed]]")
     assert stored_plan(memory.log[-3:]) is None
     assert memory.session_constraints == before
-    assert memory.finished is not None
-    assert memory.finished.failure is None
+    assert failure(memory) is None
