@@ -116,7 +116,9 @@ class MemoryService:
         )
         return outcome
 
-    async def finish(self, turn: ATurn, head: int, reply: str = "好的") -> None:
+    async def finish(
+        self, turn: ATurn, head: int, reply: str = "好的", session_constraints: dict[str, Any] | None = None
+    ) -> None:
         await self.call(
             Service.AGENT,
             op.FINISH_TURN,
@@ -131,6 +133,7 @@ class MemoryService:
                     )
                 ],
                 reply=reply,
+                session_constraints=session_constraints,
             ),
         )
 

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import asyncpg
 import pytest
+from sqlalchemy import select
 from tests.support.memory_service import ATurn, MemoryService
 from tests.support.waiting import wait_for
 
@@ -31,9 +32,11 @@ from common.memory_api.user_data import BehaviourKind
 from common.problems import ProblemCode, ProblemError
 from devstack.database import DatabaseUrls
 from memory.app import build_database
+from memory.database.schema import sessions
 from memory.facts.candidates import refuse_candidate
 from memory.policy import Policy
 from memory.sessions.log import ERASED_PAYLOAD, read_log
+from memory.users import own
 
 KEY = "nut_allergy"
 NUTS = ProposedFact(key=KEY, value="对坚果过敏", category="constraint", evidence="我对坚果过敏")
@@ -273,6 +276,7 @@ async def test_a_cleared_memory_is_shown_to_nobody_again(memory: MemoryService, 
             reply="你对金丝雀过敏，所以……",
             items=[card],
             behaviour=[Behaviour(kind=BehaviourKind.SEARCH, text="没有金丝雀的零食")],
+            session_constraints={"exclude": ["金丝雀"]},
         ),
     )
     await memory.clear(owner)
@@ -283,6 +287,8 @@ async def test_a_cleared_memory_is_shown_to_nobody_again(memory: MemoryService, 
     database = build_database(memory.settings, Policy(), memory.clock)
     async with database.of_user(owner) as tx:
         log = await read_log(tx, turn.session_id)
+        constraints = await tx.connection.execute(select(sessions.c.session_constraints).where(own(sessions)))
+        assert set(constraints.scalars()) == {None}
     await database.close()
     assert [entry.payload for entry in log] == ['{"role":"user","content":"推荐零食"}', ERASED_PAYLOAD]
     report = await memory.call(Service.OPERATOR, op.CHECK_INVARIANTS, CheckInvariants())

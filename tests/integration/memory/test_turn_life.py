@@ -129,6 +129,22 @@ async def test_finish_is_once_and_repeatable_by_its_worker(memory: MemoryService
     await refused(ProblemCode.ALREADY_DONE, memory.claim(ATurn(owner, turn.session_id, turn.turn_id, uuid4())))
 
 
+async def test_the_next_turn_gets_the_session_constraints_that_the_last_plan_left(
+    memory: MemoryService, owner: Owner
+) -> None:
+    """A turn without a plan leaves them; another session has its own."""
+    session_id = await memory.new_session(owner)
+    for stored, expected in [({"exclude": ["塑料"]}, None), (None, {"exclude": ["塑料"]}), ({}, {"exclude": ["塑料"]})]:
+        turn = await memory.accept(owner, "找包", session_id)
+        claimed = await memory.claim(turn)
+        assert claimed.session_constraints == expected
+        await memory.finish(turn, claimed.head, session_constraints=stored)
+    last = await memory.claim(await memory.accept(owner, "找包", session_id))
+    assert last.session_constraints == {}
+    other = await memory.claim(await memory.accept(owner, "找包"))
+    assert other.session_constraints is None
+
+
 async def test_a_failed_turn_leaves_a_valid_log_and_an_answer(memory: MemoryService, owner: Owner) -> None:
     turn = await memory.accept(owner)
     await memory.claim(turn)

@@ -1,8 +1,8 @@
 """Random sessions: whatever can happen between two requests of one, drawn from a source of random numbers.
 
-Tool calls good and bad, corrections, injections, memory that changes, skills, strategies, planners that fail, processes
-that die and others that take over, pruning and summaries. As a program (`seed turns`) it prints a digest of every
-request, so that processes with different hash seeds can be compared.
+Tool calls good and bad, corrections, guards, injections, memory and constraints that change, skills, strategies,
+planners that fail, processes that die and others that take over, pruning and summaries. As a program (`seed turns`) it
+prints a digest of every request, so that processes with different hash seeds can be compared.
 """
 
 import asyncio
@@ -92,7 +92,13 @@ class RandomModel:
         yield with_ids(step, request, self._numbers, self._random.choice((tokens_of(request), None)))
 
     def _plan_step(self) -> Any:
-        return self._random.choice((plans(), plans(), says("没有 JSON"), says("{}"), ModelUnavailable("down")))
+        good = (
+            plans(),
+            plans(intent="bundle", domain=None, budget=500),
+            plans(domain="garden", exclude=["塑料"], destination="DE"),
+            plans(must=["防水"], retract=["坚果"], gift=True),
+        )
+        return self._random.choice((*good, says("没有 JSON"), says("{}"), ModelUnavailable("down")))
 
     def _summary_step(self) -> Any:
         good = says(f"<summary>\n{'用户在找双肩包，预算五百，不要真皮。' * 5}\n</summary>")
@@ -116,6 +122,9 @@ class RandomModel:
             ModelTruncated("cut"),
             ModelUnavailable("down"),
             ContextOverflow(),
+            calls(("item_search", {"query": "pots", "domain": random.choice(("garden", "pets"))})),
+            says("已为您下单"),
+            summary("订单已确认", "bag-001"),
             summary("看看这个", "bag-001"),
             summary("看看这个", "bag-002"),
             says("好的"),

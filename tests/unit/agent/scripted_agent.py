@@ -16,6 +16,7 @@ from agent.catalogue.errors import CatalogueUnavailable
 from agent.catalogue.products import Product, load_products
 from agent.catalogue.queries import CatalogueQuery, Exclusion, SearchResult
 from agent.compaction.limits import ContextLimits
+from agent.loop.guards.limits import TurnLimits
 from agent.loop.hooks import Hook
 from agent.planner.plan import is_plan
 from agent.turns.worker import TurnTools, TurnWorker
@@ -209,6 +210,7 @@ class ScriptedAgent:
         catalogue: ShelfCatalogue | None = None,
         dies: DyingAt | None = None,
         max_steps: int = 6,
+        turn_limits: TurnLimits | None = None,
         profile: str = "generic",
         model: StreamingModel | None = None,
         plan_steps: Sequence[Step] = (),
@@ -231,7 +233,7 @@ class ScriptedAgent:
                 model_fast="fast",
                 profile=PROFILES[profile],
                 limits=limits or ContextLimits(window=131_072),
-                max_steps=max_steps,
+                turn_limits=turn_limits or TurnLimits(max_steps),
                 planner_seconds=planner_seconds,
             ),
             self.catalogue,

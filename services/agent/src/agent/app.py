@@ -18,10 +18,11 @@ from agent.compaction.limits import ContextLimits
 from agent.context.entries import EntryFactory
 from agent.context.release import Release, Releases, build_release
 from agent.loop.corrections import call_corrections
+from agent.loop.guards.all_guards import guards
+from agent.loop.guards.limits import TurnLimits
 from agent.loop.hooks import Hook, Hooks
 from agent.loop.opening import Opening
 from agent.loop.preference_inject import preference_inject
-from agent.loop.step_limit import wrap_up_notice
 from agent.loop.turn_loop import TurnLoop
 from agent.planner.planner import Planner
 from agent.settings import AgentSettings, CatalogueSettings
@@ -67,9 +68,10 @@ class LoopSettings:
     model_fast: str
     profile: ProviderProfile
     limits: ContextLimits
-    max_steps: int
+    turn_limits: TurnLimits
     planner_seconds: float = 15.0
     compaction_seconds: float = 60.0
+    default_destination: str | None = None
 
 
 def build_loop(
@@ -91,7 +93,7 @@ def build_loop(
     skills = builtin_skills()
     tools = build_tools(catalogue, skills)
     make = EntryFactory(ids, settings.profile)
-    hooks = Hooks([call_corrections, preference_inject, wrap_up_notice(settings.max_steps), *more_hooks])
+    hooks = Hooks([call_corrections, preference_inject, *guards(settings.turn_limits, clock), *more_hooks])
     planner = Planner(measured(ModelCallKind.PLANNER), settings.model_fast, clock, time_limit=settings.planner_seconds)
     loop = TurnLoop(
         measured(ModelCallKind.MAIN),
@@ -109,7 +111,8 @@ def build_loop(
             time_limit=settings.compaction_seconds,
         ),
         crash_points,
-        max_steps=settings.max_steps,
+        max_steps=settings.turn_limits.steps,
+        default_destination=settings.default_destination,
     )
     return LoopParts(loop, Releases(current_release(tools, skills)), make)
 
@@ -199,9 +202,10 @@ def _loop_settings(settings: AgentSettings) -> LoopSettings:
         limits=ContextLimits(
             settings.profile.context_tokens, prune_at=settings.prune_at, compact_at=settings.compact_at
         ),
-        max_steps=settings.max_steps,
+        turn_limits=TurnLimits(settings.max_steps, settings.max_searches, settings.max_turn_tokens),
         planner_seconds=settings.planner_seconds,
         compaction_seconds=settings.compaction_seconds,
+        default_destination=settings.default_destination,
     )
 
 

@@ -49,6 +49,12 @@ class AgentSettings(ModelSettings, CatalogueSettings):
     """Turns at work at a time."""
     max_steps: int = Field(default=12, ge=3)
     """Model calls per turn."""
+    max_searches: int = Field(default=16, ge=1)
+    """Calls of item_search per turn."""
+    max_turn_tokens: int = Field(default=600_000, ge=1_000)
+    """Tokens of a turn's main calls, requests and answers together."""
+    default_destination: str | None = Field(default=None, pattern=r"^[A-Z]{2}$")
+    """Where goods go (ISO 3166-1) for a user of whom nothing is known; without it, nowhere."""
     finish_seconds: float = Field(default=5.0, ge=0)
     """After SIGTERM: how long turns may go on before they are handed back."""
     stop_seconds: float = Field(default=15.0, gt=0)

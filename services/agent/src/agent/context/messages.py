@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from common.memory_api.sessions import EntryKind, LogEntry
+from common.memory_api.sessions import EntryKind, LogEntry, NewLogEntry
 from model_client.answers import ToolCall
 
 _CORRECTION = re.compile(r'\A<correction code="(?P<code>[a-z_]+)">')
@@ -18,7 +18,7 @@ class ToolResultMessage:
     content: str
 
 
-def message_of(entry: LogEntry) -> dict[str, Any]:
+def message_of(entry: LogEntry | NewLogEntry) -> dict[str, Any]:
     """The entry's message; empty for an entry that replaces messages."""
     if entry.kind is not EntryKind.MESSAGE:
         return {}

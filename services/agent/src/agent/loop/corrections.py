@@ -1,9 +1,12 @@
-"""Corrections of form: what the model is told when its answer or its calls cannot be used, each once per turn.
+"""Corrections: what the model is told when it did something that cannot stand, each once per turn.
 
-A correction is stored like any message, so every later request has it where it was; one that stood in a single
-request only would end the cached prefix there.
+Those of form are here: an answer or a call that cannot be used. Those of conduct come from `guards/`. A correction is
+stored like any message, so every later request has it where it was; one that stood in a single request only would end
+the cached prefix there.
 """
 
+from collections import Counter
+from collections.abc import Callable
 from enum import StrEnum
 
 from agent.context.messages import correction_code, message_of
@@ -20,6 +23,13 @@ class Correction(StrEnum):
     INVALID_ARGUMENTS = "invalid_arguments"
     TRUNCATED_OUTPUT = "truncated_output"
     EMPTY_ANSWER = "empty_answer"
+    REPEATED_CALL = "repeated_call"
+    ALTERNATING_CALLS = "alternating_calls"
+    CHANGED_DOMAIN = "changed_domain"
+    SKIPPED_SKILL = "skipped_skill"
+    ORDER_NOT_CONFIRMED = "order_not_confirmed"
+    DRIFT = "drift"
+    NO_MORE_TOOLS = "no_more_tools"
 
 
 _TEXTS = {
@@ -48,23 +58,43 @@ def correction_for(error: ModelMisbehaved, turn: Turn) -> Correction | None:
             correction = Correction.EMPTY_ANSWER
         case _:
             return None
-    return None if correction in _given(turn) else correction
+    return None if correction in given_corrections(turn) else correction
 
 
 def text_of(correction: Correction) -> str:
     return _TEXTS[correction]
 
 
+def given_corrections(turn: Turn) -> Counter[str]:
+    """How often each was given since the turn was last driven."""
+    codes = (correction_code(message_of(entry)) for entry in current_drive(turn.entries))
+    return Counter(code for code in codes if code is not None)
+
+
+def correcting(
+    correction: Correction,
+    point: HookPoint,
+    priority: int,
+    text_for: Callable[[HookView], str | None],
+    *,
+    at_most: int = 1,
+) -> Hook:
+    """A hook that gives the correction with the text for what it sees, where there is one, so often in a turn."""
+
+    async def add(view: HookView) -> list[NewLogEntry]:
+        if given_corrections(view.turn)[correction] >= at_most:
+            return []
+        text = text_for(view)
+        return [] if text is None else [view.make.correction(correction, text)]
+
+    return Hook(correction.value, point, priority, add)
+
+
 async def _correct_calls(view: HookView) -> list[NewLogEntry]:
     faults = {result.fault for _, result in view.results if result.fault is not None}
     wanted = sorted(_OF_FAULT[fault] for fault in faults)
-    given = _given(view.turn)
+    given = given_corrections(view.turn)
     return [view.make.correction(each, text_of(each)) for each in wanted if each not in given]
 
 
 call_corrections = Hook("call_corrections", HookPoint.POST_TOOL_CALL, 30, _correct_calls)
-
-
-def _given(turn: Turn) -> set[str]:
-    codes = (correction_code(message_of(entry)) for entry in current_drive(turn.entries))
-    return {code for code in codes if code is not None}

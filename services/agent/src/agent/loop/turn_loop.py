@@ -10,19 +10,24 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from agent.compaction.compactor import Compactor
+from agent.compaction.limits import estimated_tokens
 from agent.context.entries import EntryFactory
 from agent.context.probe import SentRequest
 from agent.context.rendering import Rendering
 from agent.loop.call_records import call_on_log
 from agent.loop.corrections import correction_for, text_of
+from agent.loop.guards.limits import LimitReached, must_have_ended
+from agent.loop.guards.order_claims import refuse_to_end
 from agent.loop.hooks import HookPoint, Hooks, HookView
 from agent.loop.opening import Opening
+from agent.loop.refusals import refused_calls
 from agent.loop.speech import AnswerSpeech
-from agent.loop.step_limit import StepLimitReached
 from agent.loop.turn import Outcome, Turn
 from agent.loop.turn_state import TurnState, offered_items, read_state
+from agent.planner.plan import stored_plan
+from agent.session_constraints.destination import KnownFact, resolve_dest_country_layered
 from agent.skills.loaded import loaded_skills
-from agent.tools import save_memory
+from agent.tools import save_memory, shopping_summary
 from agent.tools.runner import ToolRunner
 from agent.tools.shopping_summary import cards_of
 from agent.tools.tool import ShoppingSummary, ToolContext, ToolResult
@@ -54,6 +59,7 @@ class TurnLoop:
         crash_points: CrashPoints,
         *,
         max_steps: int,
+        default_destination: str | None = None,
     ) -> None:
         self._model = model
         self._model_name = model_name
@@ -64,11 +70,12 @@ class TurnLoop:
         self._compactor = compactor
         self._crash_points = crash_points
         self._max_steps = max_steps
+        self._default_destination = default_destination
 
     async def run(self, turn: Turn) -> Outcome:
         """Work on the turn until it has an answer; its last entries are in the outcome and not stored yet.
 
-        Raises ModelError, StepLimitReached, MemoryUnavailable, or ProblemError where the turn is no longer ours.
+        Raises ModelError, LimitReached, MemoryUnavailable, or ProblemError where the turn is no longer ours.
         """
         await self._opening.open(turn)
         while True:
@@ -79,9 +86,10 @@ class TurnLoop:
                     return await self._ended(turn, outcome)
             elif state.final_text is not None:
                 return await self._ended(turn, Outcome(reply=state.final_text))
-            elif state.steps >= self._max_steps:
-                raise StepLimitReached
+            elif state.steps >= self._max_steps or must_have_ended(turn):
+                raise LimitReached
             else:
+                refuse_to_end(turn)
                 await self._think(turn, state)
 
     async def _think(self, turn: Turn, state: TurnState) -> None:
@@ -120,6 +128,8 @@ class TurnLoop:
                 turn.progress.unsay(state.answers)
             entries += corrections
         await turn.append(entries, call)
+        used = call.prompt_tokens or round(estimated_tokens(rendering, turn.sent))
+        turn.tokens_used += used + (call.completion_tokens or 0)
         turn.sent = SentRequest(rendering, rendering.layer_hashes, call.prompt_tokens)
         _log.info("step.stored", call_number=call.call_number, calls=len(answer.tool_calls), ms=call.duration_ms)
 
@@ -145,26 +155,47 @@ class TurnLoop:
 
     async def _act(self, turn: Turn, state: TurnState) -> Outcome | None:
         """Run the open calls. Their results are stored, or go into the outcome where one of them ends the turn."""
-        loaded = loaded_skills(turn.rendering.parts)
-
-        def context_of(call: ToolCall) -> ToolContext:
-            return ToolContext(
-                call.call_id, turn.language, turn.claimed.settings, turn.memory, turn.progress, loaded_skills=loaded
-            )
-
+        context = await self._context(turn)
         before = [
             *await self._added(HookPoint.POST_MODEL_CALL, turn, state),
             *await self._added(HookPoint.PRE_TOOL_CALL, turn, state, calls=state.open_calls),
         ]
-        ran = await self._tools.run(state.open_calls, context_of)
+        ran = await self._tools.run(
+            state.open_calls,
+            lambda call: replace(context, call_id=call.call_id),
+            refused_calls(turn, state.open_calls, before),
+        )
         entries = [self._result_entry(call, result) for call, result in ran]
         summary = next((result.summary for _, result in ran if result.summary is not None), None)
         if summary is not None:
             return self._conclude(turn, summary, [*entries, *before])
+        if any(call.name == shopping_summary.NAME for call in state.open_calls):
+            turn.progress.unsay(state.answers)  # what was told of a reply that does not stand
         after = await self._added(HookPoint.POST_TOOL_CALL, turn, state, results=ran)
         await turn.append([*entries, *before, *after])
         self._crash_points.reach(CrashPoint.AGENT_RESULTS_STORED)
         return None
+
+    async def _context(self, turn: Turn) -> ToolContext:
+        """What the tools of a step may know of the turn; each call has it with its own id."""
+        return ToolContext(
+            call_id="",
+            language=turn.language,
+            settings=turn.claimed.settings,
+            memory=turn.memory,
+            progress=turn.progress,
+            loaded_skills=loaded_skills(turn.rendering.parts),
+            session_constraints=turn.session_constraints,
+            favourites=frozenset(turn.claimed.favourites),
+            destination=await self._destination(turn),
+        )
+
+    async def _destination(self, turn: Turn) -> str | None:
+        plan, known = stored_plan(turn.entries), await turn.known_facts()
+        said_now = plan.destination if plan else None
+        # What could not be saved stands in place of an older fact of its key, as in the memory block.
+        facts: list[KnownFact] = [*known.session_facts, *known.facts]
+        return resolve_dest_country_layered(said_now, turn.session_constraints, facts, self._default_destination).code
 
     async def _added(
         self,

@@ -35,11 +35,12 @@ class TurnState:
 def read_state(entries: Sequence[LogEntry]) -> TurnState:
     """The state behind the entries of one turn."""
     current = [message_of(entry) for entry in current_drive(entries)]
-    answers = [message for message in current if message.get("role") == "assistant"]
+    places = [place for place, message in enumerate(current) if message.get("role") == "assistant"]
+    answers = [current[place] for place in places]
     answered = {result.call_id for _, result in tool_results(entries)}
     last: dict[str, Any] = answers[-1] if answers else {}
     calls = tool_calls_of(last)
-    is_final = bool(answers) and not calls and correction_code(current[-1]) is None
+    is_final = bool(answers) and not calls and not _is_corrected(current, places[-1])
     return TurnState(
         has_user_message=any(entry.layer is Layer.L4 for entry in entries),
         has_plan=any(is_plan(entry) for entry in entries),
@@ -49,6 +50,11 @@ def read_state(entries: Sequence[LogEntry]) -> TurnState:
         open_calls=tuple(call for call in calls if call.call_id not in answered),
         final_text=well_formed(str(last.get("content") or "")) if is_final else None,
     )
+
+
+def _is_corrected(messages: Sequence[dict[str, Any]], place: int) -> bool:
+    """Whether a correction stands right behind the answer; a notice may stand behind that."""
+    return any(correction_code(message) is not None for message in messages[place + 1 : place + 2])
 
 
 def current_drive(entries: Sequence[LogEntry]) -> Sequence[LogEntry]:

@@ -1,8 +1,9 @@
 """Runs the calls of one step: independent ones at once, effectful ones in order, exactly one result for each."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import ValidationError
@@ -49,14 +50,22 @@ class ToolRunner:
         self._time_limit = time_limit
 
     async def run(
-        self, calls: Sequence[ToolCall], context_of: Callable[[ToolCall], ToolContext]
+        self,
+        calls: Sequence[ToolCall],
+        context_of: Callable[[ToolCall], ToolContext],
+        refused: Mapping[str, str] = MappingProxyType({}),
     ) -> list[tuple[ToolCall, ToolResult]]:
-        """One result per call, in the order of the calls. Raises ProblemError where the lease is lost."""
-        effectful = [call for call in calls if self.is_effectful(call.name)]
+        """One result per call, in the order of the calls. Raises ProblemError where the lease is lost.
+
+        `refused` are calls, by id, that are not run, with what their results say.
+        """
+        runnable = [call for call in calls if call.call_id not in refused]
+        effectful = [call for call in runnable if self.is_effectful(call.name)]
         # A summary tells the user what came of the turn, so it must not share a step with a call that has an effect.
-        too_early = [call for call in calls if effectful and call.name == shopping_summary.NAME]
+        too_early = [call for call in runnable if effectful and call.name == shopping_summary.NAME]
         results = {call.call_id: error_result(call, _NOT_ALONE) for call in too_early}
-        others = [call for call in calls if call not in effectful and call.call_id not in results]
+        results |= {call.call_id: error_result(call, refused[call.call_id]) for call in calls if call not in runnable}
+        others = [call for call in runnable if call not in effectful and call.call_id not in results]
 
         async def run_into(some: Sequence[ToolCall]) -> None:
             for call in some:

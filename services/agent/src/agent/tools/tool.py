@@ -1,12 +1,13 @@
 """What a tool is: a schema the model sees, and a function from arguments to exactly one result."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 from uuid import UUID
 
 from agent.catalogue.terms import Language
+from agent.session_constraints.constraints import SessionConstraints
 from common.memory_api.facts import FactOutcome, ProposedFact, Recalled
 from common.memory_api.user_data import UserSettings
 from common.streams.progress import ProgressEvent
@@ -37,6 +38,12 @@ class ToolContext:
     progress: Progress
     loaded_skills: frozenset[str] = frozenset()
     """Skills whose bodies the model has in front of it."""
+    session_constraints: SessionConstraints = field(default_factory=SessionConstraints)
+    """P_t as this turn's plan left it."""
+    favourites: frozenset[str] = frozenset()
+    """Item ids."""
+    destination: str | None = None
+    """The country the goods go to (ISO 3166-1 alpha-2), by the four layers; None where no layer names one."""
 
 
 class Fault(StrEnum):

@@ -5,7 +5,7 @@ end; the event is acked in any case, and the sweeper wakes what has not moved.
 |---|---|
 | lease lost, already done, session ended, memory cleared | nothing: the turn is no longer ours |
 | memory does not answer | nothing: the lease runs out, and the turn is woken again |
-| deadline, model unavailable or misbehaving, step limit | the turn fails, with an answer |
+| deadline, model unavailable or misbehaving, a limit | the turn fails, with an answer |
 | shutdown | the turn is handed back; that spends no attempt |
 | a bug | the turn is handed back and has spent an attempt |
 """
@@ -21,7 +21,7 @@ import structlog
 from agent.context.entries import EntryFactory
 from agent.context.language import language_of
 from agent.context.release import Releases
-from agent.loop.step_limit import StepLimitReached
+from agent.loop.guards.limits import LimitReached
 from agent.loop.turn import Outcome, Turn, see_through
 from agent.loop.turn_loop import TurnLoop
 from agent.progress.feed import ProgressFeed, ProgressSink
@@ -168,7 +168,7 @@ class TurnWorker:
         try:
             async with deadline:
                 return await self._tools.loop.run(turn)
-        except (ModelError, StepLimitReached) as error:
+        except (ModelError, LimitReached) as error:
             failure = failure_of(error)
             _log.warning("turn.failing", failure=failure, error=error)
         except TimeoutError:

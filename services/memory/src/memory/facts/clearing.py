@@ -27,7 +27,7 @@ from memory.database.statements import among
 from memory.database.transactions import Database, UserTransaction
 from memory.facts.tombstones import forget_tombstones
 from memory.sessions.log import erase_memory_entries
-from memory.sessions.sessions import mark_ended
+from memory.sessions.sessions import forget_session_constraints, mark_ended
 from memory.turns.ending import end_open_turns
 from memory.turns.rows import change_turn, seal_items, seal_reply
 from memory.users import lock_user, own, raise_purge_generation
@@ -62,6 +62,7 @@ async def clear_memory(tx: UserTransaction, request: ClearMemory) -> Cleared:
     session_ids = (await tx.connection.execute(open_sessions.order_by(sessions.c.session_id))).scalars()
     turns_ended = await end_open_turns(tx, FailureCode.MEMORY_CLEARED)
     await mark_ended(tx, session_ids, reason="memory-cleared")
+    await forget_session_constraints(tx)
     await _erase_what_was_shown(tx)
     facts = await _delete_all(tx, memory_facts)  # versions, evidence and uses go with the facts
     for table in (memory_candidates, curation_outcomes, tool_effects):

@@ -58,6 +58,11 @@ async def mark_ended(tx: UserTransaction, session_ids: Sequence[UUID], reason: s
     await tx.connection.execute(_MARK_ENDED, ended)
 
 
+async def forget_session_constraints(tx: UserTransaction) -> None:
+    """P_t of all the user's sessions, also of those that have ended."""
+    await tx.connection.execute(_FORGET_CONSTRAINTS)
+
+
 def _query() -> Select[Any]:
     of_session = and_(
         turns.c.tenant_id == sessions.c.tenant_id,
@@ -79,6 +84,7 @@ _MARK_ENDED = Statement(
     )
     .values(state="ended", ended_at=bindparam("new_ended_at"), end_reason=bindparam("new_end_reason"))
 )
+_FORGET_CONSTRAINTS = Statement(update(sessions).where(own(sessions)).values(session_constraints=None))
 _FIND = Statement(_query().where(sessions.c.session_id == bindparam("session_id")))
 
 

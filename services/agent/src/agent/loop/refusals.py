@@ -1,0 +1,28 @@
+"""Calls that are not run, and what their results say instead."""
+
+from collections.abc import Iterable, Mapping
+
+from agent.context.messages import correction_code, message_of
+from agent.loop.corrections import Correction
+from agent.loop.guards.limits import is_last_answer
+from agent.loop.turn import Turn
+from agent.tools import shopping_summary
+from common.memory_api.sessions import NewLogEntry
+from model_client.answers import ToolCall
+
+_NO_MORE_TOOLS = "not run: this was to be the last answer of the turn, with no call but shopping_summary"
+_CLAIMED_AN_ORDER = "not shown to the user: it says that an order is confirmed, and only the user can confirm one"
+
+
+def refused_calls(turn: Turn, calls: Iterable[ToolCall], said: Iterable[NewLogEntry]) -> Mapping[str, str]:
+    """By call id. `said` is what hooks have added to the answer with these calls."""
+    claimed = any(correction_code(message_of(entry)) == Correction.ORDER_NOT_CONFIRMED for entry in said)
+    is_last = is_last_answer(turn)
+    refused: dict[str, str] = {}
+    for call in calls:
+        if call.name == shopping_summary.NAME:
+            if claimed:
+                refused[call.call_id] = _CLAIMED_AN_ORDER
+        elif is_last:
+            refused[call.call_id] = _NO_MORE_TOOLS
+    return refused
