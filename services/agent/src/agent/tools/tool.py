@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from agent.catalogue.terms import Language
+from agent.session_constraints.constraints import SessionConstraints
 from common.memory_api.facts import FactOutcome, ProposedFact, Recalled
 from common.memory_api.user_data import UserSettings
 from common.streams.progress import ProgressEvent
@@ -37,6 +38,12 @@ class ToolContext:
     progress: Progress
     loaded_skills: frozenset[str] = frozenset()
     """Skills whose bodies the model has in front of it."""
+    session_constraints: SessionConstraints = SessionConstraints()
+    """P_t as this turn's plan left it."""
+    favourites: frozenset[str] = frozenset()
+    """Item ids."""
+    destination: str | None = None
+    """The country the goods go to (ISO 3166-1 alpha-2), by the four layers; None where no layer names one."""
 
 
 class Fault(StrEnum):

@@ -1,0 +1,49 @@
+"""Where the goods go: four layers, the first that knows it decides."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from agent.session_constraints.constraints import SessionConstraints
+from agent.session_constraints.countries import country_code
+from common.memory_api.facts import Fact
+
+SHIP_TO_KEY = "default_ship_to"
+"""The only fact that code reads by name."""
+
+
+class DestinationLayer(StrEnum):
+    TURN = "turn"
+    SESSION = "session"
+    MEMORY = "memory"
+    DEFAULT = "default"
+
+
+class DestinationCountry(NamedTuple):
+    """`code` is ISO 3166-1 alpha-2."""
+
+    code: str
+    layer: DestinationLayer
+
+
+def resolve_dest_country_layered(
+    this_turn: str | None, constraints: SessionConstraints, facts: Sequence[Fact], default: str
+) -> DestinationCountry:
+    """This turn's words, then P_t, then the fact `default_ship_to` of the user themselves, then the default.
+
+    A layer whose text names no country is passed over.
+    """
+    layers = (
+        (this_turn, DestinationLayer.TURN),
+        (constraints.destination, DestinationLayer.SESSION),
+        (_default_ship_to(facts), DestinationLayer.MEMORY),
+    )
+    for text, layer in layers:
+        code = country_code(text) if text else None
+        if code is not None:
+            return DestinationCountry(code, layer)
+    return DestinationCountry(default, DestinationLayer.DEFAULT)
+
+
+def _default_ship_to(facts: Sequence[Fact]) -> str | None:
+    return next((fact.value for fact in facts if fact.key == SHIP_TO_KEY and fact.subject == "self"), None)

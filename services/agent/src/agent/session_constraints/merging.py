@@ -1,0 +1,63 @@
+"""`merge_pt_lite`: what becomes of P_t when a turn has spoken (seed 002, "how it runs" 3)."""
+
+import unicodedata
+from collections.abc import Collection, Iterable
+
+from agent.session_constraints.constraints import WORDS_MAX, SessionConstraints, TurnWishes
+
+
+def merge_pt_lite(before: SessionConstraints, wishes: TurnWishes, user_words: str) -> SessionConstraints:
+    """Three rules, none of which asks a model:
+
+    1. another domain clears the three word lists and keeps the budget and the destination;
+    2. a retraction counts only where the user's own words of this turn contain it;
+    3. the newest polarity of a word wins; said in two ways at once, the stricter one.
+    """
+    kept = _of_domain(before, wishes.domain)
+    exclude = _distinct(wishes.exclude)
+    penalty = _without(_distinct(wishes.penalty), exclude)
+    must = _without(_distinct(wishes.must), exclude + penalty)
+    gone = _said(wishes.retract, user_words) + exclude + penalty + must
+    return SessionConstraints(
+        domain=wishes.domain or before.domain,
+        must=_newest(_without(kept.must, gone) + must),
+        exclude=_newest(_without(kept.exclude, gone) + exclude),
+        penalty=_newest(_without(kept.penalty, gone) + penalty),
+        budget=wishes.budget or before.budget,
+        destination=wishes.destination or before.destination,
+    )
+
+
+def retract_terms(wishes: TurnWishes, user_words: str) -> tuple[str, ...]:
+    """The retractions that count: those the user said. What the planner made up changes nothing."""
+    return _said(wishes.retract, user_words)
+
+
+def _of_domain(before: SessionConstraints, domain: str | None) -> SessionConstraints:
+    if domain is None or before.domain is None or domain == before.domain:
+        return before
+    return before.model_copy(update={"must": (), "exclude": (), "penalty": ()})
+
+
+def _said(words: Iterable[str], user_words: str) -> tuple[str, ...]:
+    said = _folded(user_words)
+    return tuple(word for word in words if _folded(word) and _folded(word) in said)
+
+
+def _distinct(words: Iterable[str]) -> tuple[str, ...]:
+    first = {_folded(word): word.strip() for word in reversed(tuple(words)) if _folded(word)}
+    return tuple(reversed(first.values()))
+
+
+def _without(words: Iterable[str], gone: Collection[str]) -> tuple[str, ...]:
+    folded = {_folded(word) for word in gone}
+    return tuple(word for word in words if _folded(word) not in folded)
+
+
+def _newest(words: tuple[str, ...]) -> tuple[str, ...]:
+    return words[-WORDS_MAX:]
+
+
+def _folded(text: str) -> str:
+    """Width, case and spaces make no other word."""
+    return "".join(unicodedata.normalize("NFKC", text).casefold().split())

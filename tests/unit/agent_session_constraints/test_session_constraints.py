@@ -1,0 +1,116 @@
+"""P_t: the three rules of merging, the four layers of the destination, and nothing that breaks a turn."""
+
+from decimal import Decimal
+
+import pytest
+from tests.unit.agent.example_facts import a_fact
+
+from agent.session_constraints.constraints import (
+    WORDS_MAX,
+    Budget,
+    SessionConstraints,
+    TurnWishes,
+    read_session_constraints,
+)
+from agent.session_constraints.countries import country_code
+from agent.session_constraints.destination import DestinationLayer, resolve_dest_country_layered
+from agent.session_constraints.merging import merge_pt_lite, retract_terms
+
+BAGS = SessionConstraints(
+    domain="bags_luggage",
+    must=("防水",),
+    exclude=("塑料",),
+    penalty=("黑色",),
+    budget=Budget(amount=Decimal(500), currency="CNY"),
+    destination="DE",
+)
+
+
+def test_another_domain_clears_the_words_and_keeps_the_budget() -> None:
+    merged = merge_pt_lite(BAGS, TurnWishes(domain="snacks_food", exclude=("坚果",)), "再来点不含坚果的零食")
+    assert (merged.must, merged.exclude, merged.penalty) == ((), ("坚果",), ())
+    assert merged.budget == BAGS.budget
+    assert merged.destination == "DE"
+
+
+def test_the_same_or_no_domain_keeps_them() -> None:
+    for domain in ("bags_luggage", None):
+        merged = merge_pt_lite(BAGS, TurnWishes(domain=domain, must=("轻",)), "要轻一点")
+        assert merged == BAGS.model_copy(update={"must": ("防水", "轻")})
+
+
+def test_a_retraction_counts_only_where_the_user_said_it() -> None:
+    wishes = TurnWishes(retract=("塑料", "防水"))
+    words = "塑 料的也可以了"
+    merged = merge_pt_lite(BAGS, wishes, words)
+    assert merged.exclude == ()
+    assert merged.must == ("防水",)
+    assert retract_terms(wishes, words) == ("塑料",)
+
+
+def test_an_empty_retraction_retracts_nothing() -> None:
+    assert merge_pt_lite(BAGS, TurnWishes(retract=("", "  ")), "随便") == BAGS
+
+
+def test_the_newest_polarity_of_a_word_wins() -> None:
+    merged = merge_pt_lite(BAGS, TurnWishes(must=("黑色",), penalty=("塑料",)), "黑色的更好,塑料的少一点")
+    assert merged.must == ("防水", "黑色")
+    assert merged.penalty == ("塑料",)
+    assert merged.exclude == ()
+
+
+def test_said_in_two_ways_at_once_the_stricter_one_counts() -> None:
+    merged = merge_pt_lite(SessionConstraints(), TurnWishes(must=("Nuts",), exclude=("nuts",)), "nuts, no nuts")
+    assert merged.exclude == ("nuts",)
+    assert merged.must == ()
+
+
+def test_a_word_stands_once_and_the_lists_are_bounded() -> None:
+    many = tuple(f"词{number}" for number in range(WORDS_MAX + 5))
+    merged = merge_pt_lite(SessionConstraints(must=("词1",)), TurnWishes(must=(*many, "词 2")), "")
+    assert len(merged.must) == WORDS_MAX
+    assert len(set(merged.must)) == WORDS_MAX
+
+
+@pytest.mark.parametrize("stored", [None, {"must": 7}, {"budget": {"amount": "-1", "currency": "CNY"}}])
+def test_what_cannot_be_read_starts_empty(stored: dict[str, object] | None) -> None:
+    assert read_session_constraints(stored) == SessionConstraints()
+
+
+def test_what_was_stored_is_read_again() -> None:
+    assert read_session_constraints(BAGS.model_dump(mode="json")) == BAGS
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("德国", "DE"),
+        ("寄到德国柏林", "DE"),
+        ("Germany", "DE"),
+        ("de", "DE"),
+        ("USA", "US"),
+        ("英国", "GB"),
+        ("to the Netherlands", "NL"),
+        ("火星", None),
+        ("德国或者法国", None),
+        ("germanyland", None),
+    ],
+)
+def test_countries_by_name(text: str, code: str | None) -> None:
+    assert country_code(text) == code
+
+
+def test_the_first_layer_that_names_a_country_decides() -> None:
+    ship_to = a_fact("default_ship_to", "德国")
+    session = SessionConstraints(destination="FR")
+    resolved = resolve_dest_country_layered
+    assert resolved("日本", session, [ship_to], "CN") == ("JP", DestinationLayer.TURN)
+    assert resolved("那里", session, [ship_to], "CN") == ("FR", DestinationLayer.SESSION)
+    assert resolved(None, SessionConstraints(), [ship_to], "CN") == ("DE", DestinationLayer.MEMORY)
+    assert resolved(None, SessionConstraints(), [a_fact("other", "德国")], "CN") == ("CN", DestinationLayer.DEFAULT)
+
+
+def test_another_persons_address_is_not_the_users() -> None:
+    for_mother = a_fact("default_ship_to", "法国").model_copy(update={"subject": "mother"})
+    found = resolve_dest_country_layered(None, SessionConstraints(), [for_mother], "CN")
+    assert found.layer is DestinationLayer.DEFAULT
