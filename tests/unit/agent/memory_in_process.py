@@ -56,9 +56,12 @@ class MemoryInProcess:
         self.all_calls: list[ModelCall] = []
         self.facts: list[Fact] = []
         self.behaviour: list[Behaviour] = []
+        self.favourites: list[str] = []
         self.settings = UserSettings()
+        self.session_constraints: dict[str, Any] | None = None
         self.saved: dict[str, FactOutcome] = {}
         self.saves = 0
+        self.session_facts: list[SessionFact] = []
         self.unsaved: list[UnsavedFact] = []
         """What the last read of the facts brought along."""
         self.attempt = 0
@@ -127,9 +130,9 @@ class MemoryInProcess:
             release=self.release,
             head=len(self.log),
             log=list(self.log),
-            session_constraints=None,
+            session_constraints=self.session_constraints,
             behaviour=self.behaviour,
-            favourites=[],
+            favourites=self.favourites,
             settings=self.settings,
             model_calls=len(self.model_calls),
             previous_call=self._previous_call(),
@@ -161,6 +164,8 @@ class MemoryInProcess:
         self._must_hold_lease(request)
         self._append(request)
         self.finished = request
+        if request.session_constraints is not None:
+            self.session_constraints = request.session_constraints
         return TurnReference(
             turn_id=self.turn_id,
             session_id=self.session_id,
@@ -186,7 +191,7 @@ class MemoryInProcess:
             )
             for each in self.unsaved
         ]
-        return TurnFacts(facts=self.facts, session_facts=held)
+        return TurnFacts(facts=self.facts, session_facts=[*self.session_facts, *held])
 
     def _facts_save(self, request: Any) -> FactOutcome:
         self._must_hold_lease(request)

@@ -70,6 +70,7 @@ class LoopSettings:
     max_steps: int
     planner_seconds: float = 15.0
     compaction_seconds: float = 60.0
+    default_destination: str | None = None
 
 
 def build_loop(
@@ -110,6 +111,7 @@ def build_loop(
         ),
         crash_points,
         max_steps=settings.max_steps,
+        default_destination=settings.default_destination,
     )
     return LoopParts(loop, Releases(current_release(tools, skills)), make)
 
@@ -202,6 +204,7 @@ def _loop_settings(settings: AgentSettings) -> LoopSettings:
         max_steps=settings.max_steps,
         planner_seconds=settings.planner_seconds,
         compaction_seconds=settings.compaction_seconds,
+        default_destination=settings.default_destination,
     )
 
 

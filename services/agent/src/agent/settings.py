@@ -49,6 +49,8 @@ class AgentSettings(ModelSettings, CatalogueSettings):
     """Turns at work at a time."""
     max_steps: int = Field(default=12, ge=3)
     """Model calls per turn."""
+    default_destination: str | None = Field(default=None, pattern=r"^[A-Z]{2}$")
+    """Where goods go (ISO 3166-1) for a user of whom nothing is known; without it, nowhere."""
     finish_seconds: float = Field(default=5.0, ge=0)
     """After SIGTERM: how long turns may go on before they are handed back."""
     stop_seconds: float = Field(default=15.0, gt=0)

@@ -38,6 +38,9 @@ class PlanMade(ProgressData):
     penalty: list[str] = Field(description="Better not, but no reason to leave something out")
     retract: list[str] = Field(description="Limits that the user takes back")
     gift: bool
+    session_constraints: dict[str, Any] | None = Field(
+        default=None, description="What holds for the session with this turn: domain, must, exclude, penalty, budget…"
+    )
 
 
 class ToolStarted(ProgressData):

@@ -10,6 +10,7 @@ _TAGS = (
     "system_notice",
     "correction",
     "turn_plan",
+    "session_constraints",
     "strategies",
     "skill_content",
     "available_skills",

@@ -11,6 +11,9 @@ from agent.loop.turn import Turn
 from agent.loop.turn_state import TurnState, read_state
 from agent.planner.plan import TurnPlan, render_plan
 from agent.planner.planner import Planner, Planning
+from agent.planner.wishes import wishes_of
+from agent.session_constraints.constraints import SessionConstraints
+from agent.session_constraints.merging import merge_pt_lite
 from common.memory_api.sessions import NewLogEntry
 from common.memory_api.turns import ModelCall, ModelCallKind
 from common.streams.progress import ProgressEvent
@@ -35,11 +38,12 @@ class Opening:
         if not state.has_user_message:
             opening += [*self._turn_blocks(turn), user_message(turn, self._make)]
         if _lacks_plan(state):
-            planning = await self._planner.plan(turn.claimed.text, turn.earlier, give_up_at=turn.give_up_at)
+            planning = await self._planner.plan(
+                turn.claimed.text, turn.earlier, turn.session_constraints, give_up_at=turn.give_up_at
+            )
             model_call = await self._keep_cost(turn, planning)
             if planning.plan is not None:
-                opening.append(self._make.plan(render_plan(planning.plan)))
-                turn.progress.emit(ProgressEvent.PLAN, _shown(planning.plan))
+                opening.append(self._planned(turn, planning.plan))
         if state.steps == 0:
             opening += await self._hooks.entries_at(HookPoint.POST_TOOL_CALL, HookView(turn, state, self._make))
         if opening or model_call is not None:
@@ -48,6 +52,13 @@ class Opening:
     def _turn_blocks(self, turn: Turn) -> list[NewLogEntry]:
         blocks = (source.block(turn.claimed, turn.earlier) for source in self._blocks)
         return [self._make.turn_block(block) for block in blocks if block is not None]
+
+    def _planned(self, turn: Turn, plan: TurnPlan) -> NewLogEntry:
+        """The plan's entry. P_t goes into the log with it, and with the turn's end into the session."""
+        before, settings = turn.session_constraints, turn.claimed.settings
+        merged = merge_pt_lite(before, wishes_of(plan, before, settings.currency), turn.claimed.text)
+        turn.progress.emit(ProgressEvent.PLAN, _shown(plan, merged))
+        return self._make.plan(render_plan(plan, merged))
 
     async def _keep_cost(self, turn: Turn, planning: Planning) -> ModelCall | None:
         """The cost of the last answer is stored with the opening's entries, that of one before it at once."""
@@ -71,6 +82,6 @@ def _lacks_plan(state: TurnState) -> bool:
     return not state.has_plan and not state.has_memory_block and state.steps == 0
 
 
-def _shown(plan: TurnPlan) -> dict[str, object]:
+def _shown(plan: TurnPlan, constraints: SessionConstraints) -> dict[str, object]:
     """The data of the `plan` event."""
-    return plan.model_dump(mode="json", exclude={"missing"})
+    return {**plan.model_dump(mode="json", exclude={"missing"}), "session_constraints": constraints.shown()}

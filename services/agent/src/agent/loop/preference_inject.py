@@ -2,7 +2,6 @@
 
 from agent.context.memory_block import render_memory_block, select_tier_one_facts
 from agent.loop.hooks import Hook, HookPoint, HookView
-from agent.tools.unsaved_facts import unsaved_facts
 from common.memory_api.sessions import Layer, NewLogEntry
 
 
@@ -10,7 +9,7 @@ async def _add(view: HookView) -> list[NewLogEntry]:
     """The block, or nothing where there are no facts and no earlier block that must stop to count."""
     if view.state.has_memory_block or view.state.steps > 0:
         return []
-    known = await view.turn.memory.read_facts(unsaved_facts(view.turn.log))
+    known = await view.turn.known_facts()
     facts = select_tier_one_facts(known.facts)
     shown_before = any(entry.layer is Layer.L5 for entry in view.turn.log)
     if not facts and not known.session_facts and not shown_before:

@@ -10,8 +10,12 @@ from agent.context.messages import call_ids
 from agent.context.probe import SentRequest
 from agent.context.release import Release
 from agent.context.rendering import Rendering, render_request
+from agent.planner.plan import stored_constraints
 from agent.progress.feed import ProgressFeed
+from agent.session_constraints.constraints import SessionConstraints, read_session_constraints
+from agent.tools.unsaved_facts import unsaved_facts
 from agent.turns.leased_turn import LeasedTurn
+from common.memory_api.facts import TurnFacts
 from common.memory_api.sessions import LogEntry, NewLogEntry
 from common.memory_api.turns import ClaimedTurn, FailureCode, ItemCard, ModelCall
 from model_client.requests import ModelRequest
@@ -56,11 +60,24 @@ class Turn:
         self.rendering, self.sent = _rendered(claimed, release)
         self.overflowed = False
         """Whether a request of this attempt was longer than the model's window."""
+        self._known_facts: TurnFacts | None = None
 
     @property
     def entries(self) -> list[LogEntry]:
         """The entries of this turn: the last ones, since a session works on one turn at a time."""
         return self.log[self._first :]
+
+    @property
+    def session_constraints(self) -> SessionConstraints:
+        """P_t: as this turn's plan left it, else as the turns before did."""
+        shown = stored_constraints(self.entries)
+        return read_session_constraints(self.claimed.session_constraints) if shown is None else shown
+
+    async def known_facts(self) -> TurnFacts:
+        """The user's facts, read when they are first needed and then kept: a turn works with one state of them."""
+        if self._known_facts is None:
+            self._known_facts = await self.memory.read_facts(unsaved_facts(self.log))
+        return self._known_facts
 
     def request(self, model: str, *, appended: tuple[str, ...] = ()) -> ModelRequest:
         """The request for the next call. One session's calls go to one machine, where the provider can have it so."""

@@ -21,6 +21,8 @@ from agent.loop.speech import AnswerSpeech
 from agent.loop.step_limit import StepLimitReached
 from agent.loop.turn import Outcome, Turn
 from agent.loop.turn_state import TurnState, offered_items, read_state
+from agent.planner.plan import stored_plan
+from agent.session_constraints.destination import KnownFact, resolve_dest_country_layered
 from agent.skills.loaded import loaded_skills
 from agent.tools import save_memory
 from agent.tools.runner import ToolRunner
@@ -54,6 +56,7 @@ class TurnLoop:
         crash_points: CrashPoints,
         *,
         max_steps: int,
+        default_destination: str | None = None,
     ) -> None:
         self._model = model
         self._model_name = model_name
@@ -64,6 +67,7 @@ class TurnLoop:
         self._compactor = compactor
         self._crash_points = crash_points
         self._max_steps = max_steps
+        self._default_destination = default_destination
 
     async def run(self, turn: Turn) -> Outcome:
         """Work on the turn until it has an answer; its last entries are in the outcome and not stored yet.
@@ -145,18 +149,12 @@ class TurnLoop:
 
     async def _act(self, turn: Turn, state: TurnState) -> Outcome | None:
         """Run the open calls. Their results are stored, or go into the outcome where one of them ends the turn."""
-        loaded = loaded_skills(turn.rendering.parts)
-
-        def context_of(call: ToolCall) -> ToolContext:
-            return ToolContext(
-                call.call_id, turn.language, turn.claimed.settings, turn.memory, turn.progress, loaded_skills=loaded
-            )
-
+        context = await self._context(turn)
         before = [
             *await self._added(HookPoint.POST_MODEL_CALL, turn, state),
             *await self._added(HookPoint.PRE_TOOL_CALL, turn, state, calls=state.open_calls),
         ]
-        ran = await self._tools.run(state.open_calls, context_of)
+        ran = await self._tools.run(state.open_calls, lambda call: replace(context, call_id=call.call_id))
         entries = [self._result_entry(call, result) for call, result in ran]
         summary = next((result.summary for _, result in ran if result.summary is not None), None)
         if summary is not None:
@@ -165,6 +163,29 @@ class TurnLoop:
         await turn.append([*entries, *before, *after])
         self._crash_points.reach(CrashPoint.AGENT_RESULTS_STORED)
         return None
+
+    async def _context(self, turn: Turn) -> ToolContext:
+        """What the tools of a step may know of the turn; each call has it with its own id."""
+        return ToolContext(
+            call_id="",
+            language=turn.language,
+            settings=turn.claimed.settings,
+            memory=turn.memory,
+            progress=turn.progress,
+            loaded_skills=loaded_skills(turn.rendering.parts),
+            session_constraints=turn.session_constraints,
+            favourites=frozenset(turn.claimed.favourites),
+            destination=await self._destination(turn),
+        )
+
+    async def _destination(self, turn: Turn) -> str | None:
+        plan, known = stored_plan(turn.entries), await turn.known_facts()
+        said_now = plan.destination if plan else None
+        # What could not be saved stands in place of an older fact of its key, as in the memory block.
+        facts: list[KnownFact] = [*known.session_facts, *known.facts]
+        return resolve_dest_country_layered(
+            said_now, turn.session_constraints, facts, self._default_destination
+        ).code
 
     async def _added(
         self,

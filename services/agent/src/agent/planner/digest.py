@@ -6,16 +6,21 @@ from itertools import groupby
 
 from agent.context.fences import inside, neutralise
 from agent.context.messages import message_of, tool_calls_of
+from agent.session_constraints.constraints import SessionConstraints
 from agent.tools import shopping_summary
 from common.memory_api.sessions import LogEntry
+from model_client.exact_json import exact_json
 
 _TURNS = 3
 _WORDS_MAX = 300
 _REPLY_MAX = 300
 
 
-def planner_input(text: str, earlier: Sequence[LogEntry]) -> str:
-    """`earlier` are the entries of the turns before; of the last three, the user's words and the reply are shown."""
+def planner_input(text: str, earlier: Sequence[LogEntry], constraints: SessionConstraints) -> str:
+    """`earlier` are the entries of the turns before; of the last three, the user's words and the reply are shown.
+
+    `constraints` is P_t before this turn: so that a word is taken back by the name it was put in with.
+    """
     turns = [list(entries) for _, entries in groupby(_tail(earlier), key=lambda entry: entry.turn_id)][-_TURNS:]
     lines = [line for entries in turns for line in _said_in(entries)]
     return "\n".join(
@@ -23,11 +28,19 @@ def planner_input(text: str, earlier: Sequence[LogEntry]) -> str:
             "<recent_conversation>",
             *(lines or ["（这是第一轮）"]),
             "</recent_conversation>",
+            *_held(constraints),
             "<user_message>",
             neutralise(text),
             "</user_message>",
         ]
     )
+
+
+def _held(constraints: SessionConstraints) -> list[str]:
+    shown = constraints.shown()
+    if not shown:
+        return []
+    return ["<session_constraints>", neutralise(exact_json(shown)), "</session_constraints>"]
 
 
 def _tail(earlier: Sequence[LogEntry]) -> Sequence[LogEntry]:

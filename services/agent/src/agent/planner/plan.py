@@ -1,6 +1,7 @@
 """The plan of a turn: what the planner fills in. A closed list of intents, so that rules can rest on them."""
 
 import json
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -8,6 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstr
 
 from agent.catalogue.domains import DOMAINS
 from agent.context.fences import inside, neutralise
+from agent.session_constraints.constraints import SessionConstraints, read_session_constraints
 from common.memory_api.sessions import EntryKind, LogEntry
 from model_client.exact_json import exact_json, well_formed_json
 
@@ -124,9 +126,13 @@ def read_plan(text: str) -> TurnPlan:
         raise ValueError("; ".join(places)) from None
 
 
-def render_plan(plan: TurnPlan) -> str:
-    """The plan as the main model reads it."""
-    fields = {"version": INTENTS_VERSION, **plan.model_dump(mode="json")}
+def render_plan(plan: TurnPlan, constraints: SessionConstraints) -> str:
+    """The plan as the main model reads it, with P_t as the turn leaves it."""
+    fields = {
+        "version": INTENTS_VERSION,
+        **plan.model_dump(mode="json"),
+        "session_constraints": constraints.shown(),
+    }
     return f"{_MARK}\n{neutralise(exact_json(fields))}\n</{SCHEMA_NAME}>"
 
 
@@ -134,12 +140,31 @@ def is_plan(entry: LogEntry) -> bool:
     return entry.kind is EntryKind.MESSAGE and f'"content":"{_MARK}\\n' in entry.payload[:80]
 
 
-def stored_plan(entries: list[LogEntry]) -> TurnPlan | None:
+def stored_plan(entries: Sequence[LogEntry]) -> TurnPlan | None:
     """The plan among a turn's entries, as it was stored."""
+    block = _stored_block(entries)
+    if block is None:
+        return None
+    try:
+        return read_plan(block)
+    except ValueError:
+        return None
+
+
+def stored_constraints(entries: Sequence[LogEntry]) -> SessionConstraints | None:
+    """P_t as the turn's plan shows it; None where the turn has no plan. So every attempt of a turn has the same."""
+    block = _stored_block(entries)
+    if block is None:
+        return None
+    try:
+        fields = json.loads(block)
+    except ValueError:
+        return None
+    return read_session_constraints(fields.get("session_constraints"))
+
+
+def _stored_block(entries: Sequence[LogEntry]) -> str | None:
     for entry in entries:
         if is_plan(entry):
-            try:
-                return read_plan(inside(json.loads(entry.payload)["content"], SCHEMA_NAME) or "")
-            except ValueError:
-                return None
+            return inside(json.loads(entry.payload)["content"], SCHEMA_NAME)
     return None

@@ -7,6 +7,7 @@ from importlib.resources import files
 
 from agent.planner.digest import planner_input
 from agent.planner.plan import SCHEMA_NAME, TurnPlan, plan_schema, read_plan
+from agent.session_constraints.constraints import SessionConstraints
 from common.clock import Clock
 from common.logs import get_logger
 from common.memory_api.sessions import LogEntry
@@ -45,10 +46,13 @@ class Planner:
         schema = {"name": SCHEMA_NAME, "strict": True, "schema": plan_schema()}
         self._options = {"response_format": {"type": "json_schema", "json_schema": schema}}
 
-    async def plan(self, text: str, earlier: Sequence[LogEntry], *, give_up_at: float) -> Planning:
-        """The plan of a turn with these words; `earlier` are the log entries of the turns before it."""
+    async def plan(
+        self, text: str, earlier: Sequence[LogEntry], constraints: SessionConstraints, *, give_up_at: float
+    ) -> Planning:
+        """The plan of a turn with these words; `earlier` are the log entries of the turns before it, `constraints` is
+        P_t as they left it."""
         answers: list[ModelAnswer] = []
-        content = well_formed(planner_input(text, earlier))
+        content = well_formed(planner_input(text, earlier, constraints))
         request = ModelRequest(
             model=self.model_name,
             messages=(self._instructions, exact_json({"role": "user", "content": content})),

@@ -35,6 +35,10 @@ class SessionConstraints(BaseModel):
     budget: Budget | None = None
     destination: str | None = None
 
+    def shown(self) -> dict[str, Any]:
+        """What stands in it, as JSON values: the form in which it is stored, sent and told."""
+        return self.model_dump(mode="json", exclude_defaults=True)
+
 
 class TurnWishes(BaseModel):
     """What this turn says, and nothing that earlier turns said (seed 002, "how it runs" 2)."""

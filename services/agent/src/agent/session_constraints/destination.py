@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from agent.session_constraints.constraints import SessionConstraints
 from agent.session_constraints.countries import country_code
-from common.memory_api.facts import Fact
 
 SHIP_TO_KEY = "default_ship_to"
 """The only fact that code reads by name."""
@@ -19,19 +18,29 @@ class DestinationLayer(StrEnum):
     DEFAULT = "default"
 
 
-class DestinationCountry(NamedTuple):
-    """`code` is ISO 3166-1 alpha-2."""
+class KnownFact(Protocol):
+    """A stored fact, or one that holds for the session alone."""
 
-    code: str
+    @property
+    def key(self) -> str: ...
+
+    @property
+    def value(self) -> str: ...
+
+
+class DestinationCountry(NamedTuple):
+    """`code` is ISO 3166-1 alpha-2; None where no layer names a country."""
+
+    code: str | None
     layer: DestinationLayer
 
 
 def resolve_dest_country_layered(
-    this_turn: str | None, constraints: SessionConstraints, facts: Sequence[Fact], default: str
+    this_turn: str | None, constraints: SessionConstraints, facts: Sequence[KnownFact], default: str | None
 ) -> DestinationCountry:
     """This turn's words, then P_t, then the fact `default_ship_to` of the user themselves, then the default.
 
-    A layer whose text names no country is passed over.
+    A layer whose text names no country is passed over. Of two facts with the key the first counts.
     """
     layers = (
         (this_turn, DestinationLayer.TURN),
@@ -45,5 +54,6 @@ def resolve_dest_country_layered(
     return DestinationCountry(default, DestinationLayer.DEFAULT)
 
 
-def _default_ship_to(facts: Sequence[Fact]) -> str | None:
-    return next((fact.value for fact in facts if fact.key == SHIP_TO_KEY and fact.subject == "self"), None)
+def _default_ship_to(facts: Sequence[KnownFact]) -> str | None:
+    mine = (fact for fact in facts if fact.key == SHIP_TO_KEY and getattr(fact, "subject", "self") == "self")
+    return next((fact.value for fact in mine), None)

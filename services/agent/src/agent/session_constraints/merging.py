@@ -5,6 +5,9 @@ from collections.abc import Collection, Iterable
 
 from agent.session_constraints.constraints import WORDS_MAX, SessionConstraints, TurnWishes
 
+_BUDGET_WORDS = frozenset({"预算", "budget"})
+"""What a user takes back who no longer wants a budget."""
+
 
 def merge_pt_lite(before: SessionConstraints, wishes: TurnWishes, user_words: str) -> SessionConstraints:
     """Three rules, none of which asks a model:
@@ -17,13 +20,14 @@ def merge_pt_lite(before: SessionConstraints, wishes: TurnWishes, user_words: st
     exclude = _distinct(wishes.exclude)
     penalty = _without(_distinct(wishes.penalty), exclude)
     must = _without(_distinct(wishes.must), exclude + penalty)
-    gone = _said(wishes.retract, user_words) + exclude + penalty + must
+    retracted = retract_terms(wishes, user_words)
+    gone = retracted + exclude + penalty + must
     return SessionConstraints(
         domain=wishes.domain or before.domain,
         must=_newest(_without(kept.must, gone) + must),
         exclude=_newest(_without(kept.exclude, gone) + exclude),
         penalty=_newest(_without(kept.penalty, gone) + penalty),
-        budget=wishes.budget or before.budget,
+        budget=wishes.budget or (None if _takes_back_the_budget(retracted) else before.budget),
         destination=wishes.destination or before.destination,
     )
 
@@ -31,6 +35,10 @@ def merge_pt_lite(before: SessionConstraints, wishes: TurnWishes, user_words: st
 def retract_terms(wishes: TurnWishes, user_words: str) -> tuple[str, ...]:
     """The retractions that count: those the user said. What the planner made up changes nothing."""
     return _said(wishes.retract, user_words)
+
+
+def _takes_back_the_budget(retracted: Iterable[str]) -> bool:
+    return any(_folded(word) in _BUDGET_WORDS for word in retracted)
 
 
 def _of_domain(before: SessionConstraints, domain: str | None) -> SessionConstraints:

@@ -5,6 +5,7 @@ from agent.loop.opening import user_message
 from agent.loop.step_limit import StepLimitReached
 from agent.loop.turn import Outcome, Turn
 from agent.loop.turn_state import memory_uses_of, read_state, searches_of
+from agent.planner.plan import stored_constraints
 from common.answers import fixed_answer
 from common.memory_api.turns import FailureCode, TurnReference
 from common.streams.progress import ProgressEvent
@@ -43,6 +44,7 @@ async def store_ending(turn: Turn, outcome: Outcome) -> TurnReference:
         items=outcome.items,
         memory_uses=memory_uses_of([*turn.entries, *last]),
         behaviour=searches_of(turn.entries),
+        session_constraints=stored_constraints(turn.entries),
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol, TypeVar
 from uuid import UUID
 
+from agent.session_constraints.constraints import SessionConstraints
 from common.memory_api import operations
 from common.memory_api.base import Message, Owner
 from common.memory_api.facts import (
@@ -94,6 +95,7 @@ class LeasedTurn:
         items: Sequence[ItemCard],
         memory_uses: Sequence[MemoryUse],
         behaviour: Sequence[Behaviour],
+        session_constraints: SessionConstraints | None,
     ) -> TurnReference:
         request = FinishTurn(
             owner=self._owner,
@@ -106,6 +108,7 @@ class LeasedTurn:
             items=list(items),
             memory_uses=list(memory_uses),
             behaviour=list(behaviour),
+            session_constraints=None if session_constraints is None else session_constraints.shown(),
         )
         return await self._memory.call(operations.FINISH_TURN, request)
 
