@@ -23,6 +23,7 @@ from agent.loop.opening import Opening
 from agent.loop.preference_inject import preference_inject
 from agent.loop.step_limit import wrap_up_notice
 from agent.loop.turn_loop import TurnLoop
+from agent.orders.pending_order_block import PendingOrders
 from agent.planner.planner import Planner
 from agent.settings import AgentSettings, CatalogueSettings
 from agent.skills.catalogue import Skills, builtin_skills
@@ -90,14 +91,14 @@ def build_loop(
         return MeasuredModel(model, kind, clock, metrics)
 
     skills = builtin_skills()
-    tools = build_tools(catalogue, skills)
+    tools = build_tools(catalogue, skills, clock)
     make = EntryFactory(ids, settings.profile)
     hooks = Hooks([call_corrections, preference_inject, wrap_up_notice(settings.max_steps), *more_hooks])
     planner = Planner(measured(ModelCallKind.PLANNER), settings.model_fast, clock, time_limit=settings.planner_seconds)
     loop = TurnLoop(
         measured(ModelCallKind.MAIN),
         settings.model_main,
-        Opening(planner, [builtin_strategies()], hooks, make),
+        Opening(planner, [PendingOrders(), builtin_strategies()], hooks, make),
         ToolRunner(tools, clock, lambda: crash_points.reach(CrashPoint.AGENT_TOOL_EFFECT_DONE), metrics),
         make,
         hooks,
