@@ -46,6 +46,28 @@ def test_a_small_parcel_to_germany_pays_a_flat_duty_since_july_2026(backpack: Pr
     assert amount(quoted(backpack, "DE", day=BEFORE_FLAT_DUTY), LineKind.DUTY) == Decimal("0.00")
 
 
+def test_the_flat_duty_is_for_a_line_and_not_for_each_piece(backpack: Product) -> None:
+    assert amount(quoted(priced(backpack, "99.00"), "DE", quantity=5), LineKind.DUTY) == Decimal("3.00")
+
+
+def test_a_rule_that_changed_not_long_ago_names_both_days(backpack: Product) -> None:
+    duty = next(line for line in quoted(backpack, "DE").lines if line.kind is LineKind.DUTY)
+    assert duty.since == date(2026, 7, 1)
+    assert duty.before is not None
+    assert duty.before.startswith("until 2026-06-30: no duty up to 150 EUR")
+    estonian = backpack.model_copy(update={"ships_to": ("EE",)})
+    tax = next(line for line in quoted(estonian, "EE").lines if line.kind is LineKind.TAX)
+    assert (tax.since, tax.before) == (date(2025, 7, 1), "until 2025-06-30: VAT 22 %")
+    later = next(line for line in quoted(estonian, "EE", day=date(2027, 7, 3)).lines if line.kind is LineKind.TAX)
+    assert later.before is None
+
+
+def test_every_amount_is_an_exact_decimal(backpack: Product) -> None:
+    lines = quoted(priced(backpack, "0.10"), "DE", quantity=3, currency="CNY").lines
+    assert next(line.amount for line in lines if line.kind is LineKind.GOODS) == Decimal("0.30")
+    assert {type(line.amount) for line in lines} == {Decimal}
+
+
 def test_vat_is_on_goods_shipping_and_duty(backpack: Product) -> None:
     price = quoted(backpack, "DE")
     base = sum(amount(price, kind) or 0 for kind in (LineKind.GOODS, LineKind.SHIPPING, LineKind.DUTY))

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from agent.catalogue.exchange_rates import CURRENCIES, convert
 from agent.catalogue.products import Product
-from agent.landed_price.rules import CustomsArea, Destination, ImportRules, in_force
+from agent.landed_price.rules import CustomsArea, Destination, DutyRelief, ImportRules, Tax, in_force, replaced
 
 _CENT = Decimal("0.01")
 
@@ -23,13 +23,14 @@ class LineKind(StrEnum):
 @dataclass(frozen=True)
 class Line:
     """One addend. `amount` is None where nobody can say it in advance; `rule` says where it comes from and `since`
-    from which day on that rule holds."""
+    from which day on that rule holds. `before` is the rule whose place it took not long ago."""
 
     kind: LineKind
     amount: Decimal | None
     rule: str
     since: date | None = None
     estimated: bool = False
+    before: str | None = None
 
 
 @dataclass(frozen=True)
@@ -113,15 +114,27 @@ def _duty(parcel: _Parcel) -> Line:
     relief = in_force(parcel.area.reliefs, parcel.day)
     if relief is None or (relief.until is not None and parcel.day > relief.until):
         return Line(LineKind.DUTY, None, "no rule on record for that day")
+    return replace(_duty_under(relief, parcel), since=relief.since, before=_relief_before(relief, parcel))
+
+
+def _duty_under(relief: DutyRelief, parcel: _Parcel) -> Line:
     if parcel.goods <= relief.duty_free_up_to:
-        return Line(LineKind.DUTY, Decimal(0), relief.source, relief.since)
+        return Line(LineKind.DUTY, Decimal(0), relief.source)
     if relief.flat_duty_per_line is not None and parcel.goods <= relief.flat_duty_up_to:
-        return Line(LineKind.DUTY, relief.flat_duty_per_line, relief.source, relief.since)
+        return Line(LineKind.DUTY, relief.flat_duty_per_line, relief.source)
     rate = parcel.area.duty_rate(parcel.domain)
     if rate is None:
-        return Line(LineKind.DUTY, None, f"{relief.source}; the rate depends on heading and origin", relief.since)
+        return Line(LineKind.DUTY, None, f"{relief.source}; the rate depends on heading and origin")
     amount = (parcel.goods + parcel.shipping) * rate
-    return Line(LineKind.DUTY, amount, f"{_percent(rate)}: {parcel.area.duty_source}", relief.since, estimated=True)
+    return Line(LineKind.DUTY, amount, f"{_percent(rate)}: {parcel.area.duty_source}", estimated=True)
+
+
+def _relief_before(relief: DutyRelief, parcel: _Parcel) -> str | None:
+    found = replaced(parcel.area.reliefs, relief, parcel.day)
+    if found is None:
+        return None
+    earlier, last_day = found
+    return f"until {last_day}: no duty up to {earlier.duty_free_up_to} {parcel.area.currency} ({earlier.source})"
 
 
 def _tax(parcel: _Parcel, duty: Line) -> Line:
@@ -136,10 +149,20 @@ def _tax(parcel: _Parcel, duty: Line) -> Line:
         rate, source = reduced.rate, reduced.source
     else:
         rate, source = tax.rate, f"{tax.name} {_percent(tax.rate)}"
+    before = _tax_before(tax, parcel)
     if duty.amount is None:
-        return Line(LineKind.TAX, None, f"{source} of goods, shipping and a duty that is not known", tax.since)
+        rule = f"{source} of goods, shipping and a duty that is not known"
+        return Line(LineKind.TAX, None, rule, tax.since, before=before)
     base = parcel.goods + parcel.shipping + duty.amount
-    return Line(LineKind.TAX, base * rate, f"{source} of goods, shipping and duty", tax.since)
+    return Line(LineKind.TAX, base * rate, f"{source} of goods, shipping and duty", tax.since, before=before)
+
+
+def _tax_before(tax: Tax, parcel: _Parcel) -> str | None:
+    found = replaced(parcel.destination.taxes, tax, parcel.day)
+    if found is None:
+        return None
+    earlier, last_day = found
+    return f"until {last_day}: {earlier.name} {_percent(earlier.rate)}"
 
 
 def _handling(rules: ImportRules, parcel: _Parcel, duty: Line, tax: Line) -> Line:

@@ -5,7 +5,7 @@ rule changed recently both are kept, so that a quote for an earlier day uses the
 """
 
 from collections.abc import Sequence
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from functools import cache
 from importlib.resources import files
@@ -104,6 +104,10 @@ class ImportRules(_Table):
         return country if destination is None else destination.area
 
 
+_A_DAY = timedelta(days=1)
+_RECENT = timedelta(days=730)
+
+
 class _Dated(Protocol):
     @property
     def since(self) -> date: ...
@@ -116,6 +120,12 @@ def in_force(rules: Sequence[Rule], day: date) -> Rule | None:
     """The rule of a day: the latest that had begun; None where the table does not reach back that far."""
     begun = [rule for rule in rules if rule.since <= day]
     return max(begun, key=lambda rule: rule.since) if begun else None
+
+
+def replaced(rules: Sequence[Rule], rule: Rule, day: date) -> tuple[Rule, date] | None:
+    """The rule that this one took the place of, with its last day; None where that is more than two years before."""
+    before = in_force(rules, rule.since - _A_DAY)
+    return None if before is None or day - rule.since > _RECENT else (before, rule.since - _A_DAY)
 
 
 @cache

@@ -105,4 +105,5 @@ def _shown(line: Line) -> dict[str, Any]:
         "rule": line.rule,
         "since": None if line.since is None else line.since.isoformat(),
         "estimated": line.estimated,
+        **({} if line.before is None else {"before": line.before}),
     }
