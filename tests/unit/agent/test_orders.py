@@ -5,8 +5,7 @@ from itertools import pairwise
 from typing import Any
 from uuid import uuid4
 
-import pytest
-from tests.unit.agent.memory_in_process import MemoryInProcess
+from tests.unit.agent.memory_in_process import OWNER, MemoryInProcess
 from tests.unit.agent.scripted_agent import (
     PRODUCTS,
     DyingAt,
@@ -15,6 +14,7 @@ from tests.unit.agent.scripted_agent import (
     ShelfCatalogue,
     calls,
     messages,
+    plans,
     says,
 )
 
@@ -23,13 +23,11 @@ from agent.progress.feed import ProgressFeed
 from agent.skills.catalogue import builtin_skills
 from agent.tools.order_propose import OrderPropose
 from agent.tools.registry import build_tools
-from agent.tools.tool import ToolContext, ToolFailed
+from agent.tools.tool import ToolContext
 from agent.turns.leased_turn import LeasedTurn
 from common.crash_points import CrashPoint
-from common.memory_api.base import Owner
 from common.memory_api.orders import OrderCard, OrderState
-from common.memory_api.sessions import Layer
-from common.memory_api.turns import ItemCard
+from common.memory_api.sessions import Layer, LogEntry
 from common.memory_api.user_data import UserSettings
 from common.streams.progress import ProgressEvent
 from common.streams.progress_data import OrderShown
@@ -44,6 +42,9 @@ def proposing(item_id: str = BAG.item_id, destination: str | None = COUNTRY) -> 
     """A call for two of it."""
     where = {} if destination is None else {"destination": destination}
     return ("order_propose", {"lines": [{"item_id": item_id, "quantity": 2}], **where})
+
+
+UNSAID = proposing(destination=None)
 
 
 def results(memory: MemoryInProcess) -> list[str]:
@@ -107,42 +108,52 @@ async def test_a_product_is_not_ordered_to_where_it_is_not_sent() -> None:
     assert memory.orders == {}
 
 
-@pytest.mark.parametrize("known", [COUNTRY, None])
-async def test_the_known_destination_is_used_where_none_is_given(known: str | None) -> None:
+async def test_the_known_destination_is_used_where_none_is_given() -> None:
     memory = MemoryInProcess()
-    lease = LeasedTurn(memory, Owner(tenant_id="t", user_id="u"), memory.turn_id, uuid4())
+    planned = [plans(destination=COUNTRY)]
+    await ScriptedAgent(memory, calls(SEARCH), calls(UNSAID), says("请确认"), plan_steps=planned).run()
+    (card,) = memory.orders.values()
+    assert card.destination == COUNTRY
+
+
+async def test_without_any_destination_there_is_no_card() -> None:
+    memory = MemoryInProcess()
+    await ScriptedAgent(memory, calls(SEARCH), calls(UNSAID), says("寄到哪里？")).run()
+    assert "destination" in json.loads(results(memory)[-1])["error"]
+    assert memory.orders == {}
+
+
+async def test_a_mark_is_told_to_the_model_and_stays_off_the_card() -> None:
+    memory = MemoryInProcess()
+    lease = LeasedTurn(memory, OWNER, memory.turn_id, uuid4())
     await lease.claim()
-    card = ItemCard(
-        item_id=BAG.item_id,
-        title=BAG.title_zh,
-        brand=BAG.brand,
-        price=BAG.price,
-        currency=BAG.currency,
-        platform=BAG.platform,
-        ships_from=BAG.ships_from,
-        marks=["material_avoid"],
-    )
     context = ToolContext(
-        "call-1",
+        "call-2",
         "zh",
         UserSettings(),
         lease,
         ProgressFeed(KeptProgress()),
-        destination=known,
-        offered_items=lambda: {card.item_id: card},
+        destination=COUNTRY,
+        entries=marked_result(),
     )
-    tool = OrderPropose(ShelfCatalogue())
-    _, arguments = proposing(destination=None)
-    if known is None:
-        with pytest.raises(ToolFailed, match="destination"):
-            await tool.run(arguments, context)
-        assert memory.orders == {}
-        return
-    result = await tool.run(arguments, context)
-    (made,) = memory.orders.values()
-    assert made.destination == known
-    assert json.loads(result.content)["marks"] == {BAG.item_id: ["material_avoid"]}, "the model has to say so"
-    assert "material_avoid" not in made.model_dump_json(), "an order outlives the memory"
+    result = await OrderPropose(ShelfCatalogue()).run(UNSAID[1], context)
+    assert json.loads(result.content)["marks"] == {BAG.item_id: ["material_avoid: 塑料"]}
+    (card,) = memory.orders.values()
+    assert "material_avoid" not in card.model_dump_json(), "an order outlives the memory"
+
+
+def marked_result() -> list[LogEntry]:
+    """A search whose result says that the bag contradicts a constraint."""
+    shown = {"title": BAG.title_zh, **BAG.model_dump(mode="json"), "marks": ["material_avoid: 塑料"]}
+    asked = {"id": "call-1", "type": "function", "function": {"name": "item_search", "arguments": "{}"}}
+    written = [
+        {"role": "assistant", "content": "", "tool_calls": [asked]},
+        {"role": "tool", "tool_call_id": "call-1", "content": json.dumps({"items": [shown]})},
+    ]
+    return [
+        LogEntry(entry_id=uuid4(), layer=Layer.L3, payload=json.dumps(message), position=n, turn_id=uuid4())
+        for n, message in enumerate(written, start=1)
+    ]
 
 
 async def test_a_killed_attempt_and_the_next_make_one_card() -> None:
@@ -247,7 +258,7 @@ async def test_a_title_cannot_close_the_block() -> None:
     assert block.count("</pending_order>") == 1
     assert "<user_message>" not in block
     memory.new_turn("嗯")
-    claimed = await LeasedTurn(memory, Owner(tenant_id="t", user_id="u"), memory.turn_id, uuid4()).claim()
+    claimed = await LeasedTurn(memory, OWNER, memory.turn_id, uuid4()).claim()
     assert PendingOrders().block(claimed, claimed.log) is None, "what was said is read back all the same"
 
 

@@ -186,9 +186,7 @@ class TurnLoop:
         said_now = plan.destination if plan else None
         # What could not be saved stands in place of an older fact of its key, as in the memory block.
         facts: list[KnownFact] = [*known.session_facts, *known.facts]
-        return resolve_dest_country_layered(
-            said_now, turn.session_constraints, facts, self._default_destination
-        ).code
+        return resolve_dest_country_layered(said_now, turn.session_constraints, facts, self._default_destination).code
 
     async def _added(
         self,

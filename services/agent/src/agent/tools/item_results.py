@@ -12,10 +12,7 @@ from common.memory_api.turns import ItemCard
 def items_shown_in(entries: Sequence[LogEntry]) -> list[ItemCard]:
     """Every product that the searches of these entries returned, in their order; one may come more than once."""
     calls = {
-        call.call_id
-        for entry in entries
-        for call in tool_calls_of(message_of(entry))
-        if call.name == item_search.NAME
+        call.call_id for entry in entries for call in tool_calls_of(message_of(entry)) if call.name == item_search.NAME
     }
     return [
         card for _, result in tool_results(entries) if result.call_id in calls for card in read_items(result.content)

@@ -24,13 +24,13 @@ _QUANTITY_MAX = 99
 
 _SCHEMA = function_schema(
     NAME,
-    "算一件商品寄到收货国的到手价：货价、运费、关税、增值税或消费税、代垫手续费，逐行给出金额、依据和生效日期。"
-    "estimated 的行是估算；amount 为 null 的行事先算不出来，complete 为 false 时不要把 total 说成最终价格。",
+    "算商品寄到收货国的到手价：货价、运费、关税、增值税、手续费，逐行有金额、依据和生效日期。"
+    "estimated 的行是估算；amount 为 null 的行算不出；complete 为 false 时不要把 total 说成最终价格。",
     {
-        "item_id": {"type": "string", "description": "搜索结果里的商品编号"},
-        "destination": {"type": "string", "description": "收货国，ISO 3166-1 两位代码，例如 DE"},
-        "quantity": {"type": "integer", "minimum": 1, "maximum": _QUANTITY_MAX, "description": "件数，默认 1"},
-        "currency": {"type": "string", "description": "用哪种货币显示，ISO 4217，默认用户设置的币种"},
+        "item_id": {"type": "string"},
+        "destination": {"type": "string", "description": "收货国两位代码，例如 DE"},
+        "quantity": {"type": "integer", "minimum": 1, "maximum": _QUANTITY_MAX},
+        "currency": {"type": "string", "description": "显示的货币，默认用户设置的"},
     },
     ["item_id", "destination"],
 )

@@ -23,7 +23,7 @@ LISTED = 10
 
 _SCHEMA = function_schema(
     NAME,
-    "查用户在这里的订单卡片和状态，新的在前；没有物流信息。不填参数列出最近的。",
+    "查用户的订单卡片和状态，新的在前；没有物流信息。",
     {
         "order_id": {"type": "string"},
         "state": {"type": "string", "enum": [state.value for state in OrderState]},

@@ -25,8 +25,7 @@ _NEXT = "卡片已给用户看，等用户自己确认；在那之前没有下�
 
 _SCHEMA = function_schema(
     NAME,
-    "把用户要买的商品列成待确认的订单卡片。用户明说要买、要下单时才用。只有用户能在卡片上确认或取消，你不能；"
-    "回执只说明卡片已给用户看，不要说已下单。",
+    "用户明说要买时，把商品列成待确认的订单卡片给用户看。只有用户能确认或取消；这一步不是下单。",
     {
         "lines": {
             "type": "array",
@@ -40,7 +39,7 @@ _SCHEMA = function_schema(
                 "additionalProperties": False,
             },
         },
-        "destination": {"type": "string", "description": "收货国两位代码；不填按已知的收货国"},
+        "destination": {"type": "string", "description": "收货国两位代码，默认已知的收货国"},
     },
     ["lines"],
 )

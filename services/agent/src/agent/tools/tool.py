@@ -1,7 +1,7 @@
 """What a tool is: a schema the model sees, and a function from arguments to exactly one result."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 from uuid import UUID
@@ -46,7 +46,7 @@ class ToolContext:
     progress: Progress
     loaded_skills: frozenset[str] = frozenset()
     """Skills whose bodies the model has in front of it."""
-    session_constraints: SessionConstraints = SessionConstraints()
+    session_constraints: SessionConstraints = field(default_factory=SessionConstraints)
     """P_t as this turn's plan left it."""
     favourites: frozenset[str] = frozenset()
     """Item ids."""
