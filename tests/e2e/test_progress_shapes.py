@@ -4,6 +4,7 @@ import json
 from uuid import UUID
 
 from redis.asyncio import Redis
+from tests.e2e.test_orders import propose
 from tests.support.conversation import Conversation, SseEvent, conversation
 from tests.support.processes import Processes
 from tests.support.waiting import wait_for
@@ -18,6 +19,7 @@ async def test_every_event_that_is_written_has_its_promised_shape(processes: Pro
         seen = [
             *await _told(user, "记住我不要塑料的东西，找一个水杯"),
             *await _told(user, "我对坚果过敏，找一个水杯 [[offline:http=400]]"),
+            *(await propose(user))[1],
             *await _told_of_a_cancelled_turn(user),
             *await _told_after_the_stream_is_gone(user, processes.redis_url),
         ]

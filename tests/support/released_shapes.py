@@ -18,6 +18,7 @@ from pydantic import BaseModel
 
 from common.events import Cause, SessionClosed, TurnCompleted, TurnRequested
 from common.memory_api.facts import FactAction, FactOutcome, FactSource, MemoryCategory
+from common.memory_api.orders import OrderCard, OrderedItem, OrderLine, OrderState, OrderTotal
 from common.memory_api.turns import CurationState, FailureCode, ItemCard, StepView, TurnStatus, TurnView
 from common.streams.progress import ProgressEvent
 from common.streams.progress_data import (
@@ -25,6 +26,7 @@ from common.streams.progress_data import (
     ItemsShown,
     MemorySaved,
     MemoryUpdated,
+    OrderShown,
     PlanMade,
     TextAdded,
     ToolFinished,
@@ -65,6 +67,20 @@ _CARD = ItemCard(
 _OUTCOME = FactOutcome(
     key="nut_allergy", action=FactAction.ADDED, category=MemoryCategory.CONSTRAINT, value="对坚果过敏", rule=None
 )
+_ORDER = OrderCard(
+    order_id=UUID("01935f3a-0000-7000-8000-000000000004"),
+    session_id=_SESSION,
+    turn_id=_TURN,
+    state=OrderState.PENDING,
+    lines=[
+        OrderLine(item=OrderedItem(**_CARD.model_dump(include=set(OrderedItem.model_fields))), quantity=2),
+    ],
+    destination="DE",
+    totals=[OrderTotal(amount=Decimal("798.00"), currency="CNY")],
+    created_at=_AT,
+    expires_at=_AT,
+    settled_at=_AT,
+)
 _IN_ATTEMPT: dict[str, Any] = {"attempt": 1, "n": 3}
 _ENDED = TurnEnded(**_IN_ATTEMPT, reply="好的", items=[_CARD], failure=FailureCode.DEADLINE)
 
@@ -99,6 +115,7 @@ PROGRESS_EXAMPLES: Mapping[ProgressEvent, BaseModel] = {
     ),
     ProgressEvent.TEXT_DELTA: TextAdded(**_IN_ATTEMPT, step=2, offset=0, text="好的，"),
     ProgressEvent.ITEMS: ItemsShown(**_IN_ATTEMPT, items=[_CARD]),
+    ProgressEvent.ORDER_CARD: OrderShown(**_IN_ATTEMPT, card=_ORDER),
     ProgressEvent.MEMORY_SAVED: MemorySaved(
         **_IN_ATTEMPT,
         key="material_avoid",
@@ -121,6 +138,7 @@ PROGRESS_EXAMPLES: Mapping[ProgressEvent, BaseModel] = {
         memory=[_OUTCOME],
         created_at=_AT,
         finished_at=_AT,
+        orders=[_ORDER],
     ),
     ProgressEvent.TURN_COMPLETED: _ENDED,
     ProgressEvent.TURN_FAILED: _ENDED,

@@ -99,7 +99,7 @@ async def test_every_migration_keeps_the_rows_and_the_release_before_it_can_go_o
 _GOOD = """
 op.add_column("turns", sa.Column("mood", sa.Text(), nullable=True))
 op.create_table(
-    "orders",
+    "parcels",
     sa.Column("tenant_id", sa.Text(), nullable=False),
     sa.Column("user_id", sa.Text(), nullable=False),
     sa.Column("turn_id", sa.Uuid(), nullable=False),
@@ -114,7 +114,7 @@ op.create_table(
 
 async def test_a_further_migration_is_covered_without_new_code(empty_database: DatabaseUrls, tmp_path: Path) -> None:
     schema = await _climb(empty_database, _with_next(tmp_path, _GOOD))
-    assert "orders" in {table.name for table in schema.tables}
+    assert "parcels" in {table.name for table in schema.tables}
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 import asyncpg
 import pytest
 from tests.support.memory_service import MemoryService, memory_settings, serving_memory
+from tests.support.orders import an_order, propose, settle
 
 from common.memory_api import operations as op
 from common.memory_api.base import OwnedRequest, Owner, TurnRequest
@@ -38,7 +39,7 @@ from memory.policy import Policy
 from memory.retention.job import RetentionJob
 
 NUTS = ProposedFact(key="nut_allergy", value="对坚果过敏", category="constraint", evidence="我对坚果过敏")
-RETENTION, DECAY, SESSIONS, CANDIDATES = 30, 10, 20, 15
+RETENTION, DECAY, SESSIONS, CANDIDATES, ORDERS = 30, 10, 20, 15, 60
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +54,7 @@ async def memory(
         memory_decay_days=DECAY,
         session_retention_days=SESSIONS,
         memory_candidate_days=CANDIDATES,
+        order_retention_days=ORDERS,
         retention_interval_seconds=86_400.0,  # by hand here
     )
     async with serving_memory(settings) as service:
@@ -210,6 +212,30 @@ async def test_sessions_go_with_all_that_hangs_on_them(
     assert (await memory.facts(owner))["nut_allergy"].turn_id == old.turn_id, "the fact stays, its source has expired"
     report = await memory.call(Service.OPERATOR, op.CHECK_INVARIANTS, CheckInvariants())
     assert report.clean, report.violations
+
+
+async def test_an_order_outlives_its_session_and_its_purchase_goes_with_it(
+    memory: MemoryService, owner: Owner, job: RetentionJob, as_admin: asyncpg.Connection
+) -> None:
+    turn = await memory.accept(owner, "就买这个")
+    head = (await memory.claim(turn)).head
+    confirmed, _ = [await propose(memory, turn, an_order("背包"), call_id=f"call_{n}") for n in range(2)]
+    await settle(memory, owner, confirmed)
+    await memory.finish(turn, head)
+    await memory.curate(turn)
+    memory.clock.advance(timedelta(days=SESSIONS - 1).total_seconds())
+    await job.run_round()
+    assert await rows_of(as_admin, owner, "orders") == 2
+    memory.clock.advance(timedelta(days=3).total_seconds())
+    await job.run_round()
+    assert await rows_of(as_admin, owner, "sessions") == 0
+    rows = await as_admin.fetch("SELECT order_id FROM orders WHERE user_id = $1", owner.user_id)
+    assert [row["order_id"] for row in rows] == [confirmed.order_id]
+    assert await rows_of(as_admin, owner, "behaviour") == 1
+    memory.clock.advance(timedelta(days=ORDERS - SESSIONS).total_seconds())
+    await job.run_round()
+    assert await rows_of(as_admin, owner, "orders") == 0
+    assert await rows_of(as_admin, owner, "behaviour") == 0
 
 
 async def test_a_session_that_work_still_waits_for_stays(

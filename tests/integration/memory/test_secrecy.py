@@ -6,6 +6,7 @@ from decimal import Decimal
 import asyncpg
 import pytest
 from tests.support.memory_service import MemoryService
+from tests.support.orders import an_order, propose
 
 from common.ids import new_id
 from common.memory_api import operations as op
@@ -52,6 +53,7 @@ async def leave_words_everywhere(memory: MemoryService, owner: Owner) -> None:
     )
     head = (await memory.call(Service.AGENT, op.APPEND_STEP, step)).head
     await memory.save(turn, "saved", CANARY)
+    await propose(memory, turn, an_order(CANARY))
     card = ItemCard(
         item_id="i", title=CANARY, brand="b", price=Decimal(1), currency="CNY", platform="p", ships_from="CN"
     )

@@ -3,7 +3,10 @@
 For tests of the loop and the worker. What it promises is what tests/integration shows of the real service.
 """
 
+from collections import defaultdict
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -20,6 +23,7 @@ from common.memory_api.facts import (
     TurnFacts,
     UnsavedFact,
 )
+from common.memory_api.orders import OrderCard, Orders, OrderState, OrderTotal, ProposeOrder
 from common.memory_api.sessions import Layer, LogEntry
 from common.memory_api.turns import (
     Behaviour,
@@ -64,6 +68,8 @@ class MemoryInProcess:
         self.session_facts: list[SessionFact] = []
         self.unsaved: list[UnsavedFact] = []
         """What the last read of the facts brought along."""
+        self.orders: dict[tuple[UUID, str], OrderCard] = {}
+        """Cards by the call that proposed them, oldest first."""
         self.attempt = 0
         self.token: UUID | None = None
         self.finished: FinishTurn | None = None
@@ -136,6 +142,7 @@ class MemoryInProcess:
             settings=self.settings,
             model_calls=len(self.model_calls),
             previous_call=self._previous_call(),
+            orders=list(self.orders.values())[::-1],
         )
 
     def _previous_call(self) -> PreviousCall | None:
@@ -208,6 +215,40 @@ class MemoryInProcess:
     def _facts_recall(self, _: Any) -> Recalled:
         behaviour = [entry.text for entry in self.behaviour]
         return Recalled(facts=self.facts, behaviour=behaviour, memory_enabled=self.memory_enabled)
+
+    def settle(self, card: OrderCard, state: OrderState) -> None:
+        """What the user does through the gateway."""
+        key = next(key for key, each in self.orders.items() if each.order_id == card.order_id)
+        self.orders[key] = card.model_copy(update={"state": state, "settled_at": datetime.now(UTC)})
+
+    def _orders_propose(self, request: ProposeOrder) -> OrderCard:
+        self._must_hold_lease(request)
+        totals: dict[str, Decimal] = defaultdict(Decimal)
+        for line in request.order.lines:
+            totals[line.item.currency] += line.item.price * line.quantity
+        card = OrderCard(
+            **dict(request.order),
+            order_id=uuid4(),
+            session_id=self.session_id,
+            turn_id=request.turn_id,
+            state=OrderState.PENDING,
+            totals=[OrderTotal(amount=amount, currency=currency) for currency, amount in totals.items()],
+            created_at=datetime.now(UTC),
+            expires_at=datetime.now(UTC) + timedelta(minutes=30),
+            settled_at=None,
+        )
+        return self.orders.setdefault((request.turn_id, request.call_id), card)
+
+    def _orders_list(self, request: Any) -> Orders:
+        newest = list(self.orders.values())[::-1]
+        found = [card for card in newest if request.state in (None, card.state)]
+        return Orders(orders=found[: request.limit])
+
+    def _orders_get(self, request: Any) -> OrderCard:
+        found = [card for card in self.orders.values() if card.order_id == request.order_id]
+        if not found:
+            raise ProblemError(ProblemCode.NOT_FOUND)
+        return found[0]
 
     def _append(self, request: Any) -> None:
         if request.expected_head != len(self.log):

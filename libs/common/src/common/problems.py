@@ -26,6 +26,7 @@ class ProblemCode(StrEnum):
     BODY_TOO_LARGE = "body-too-large"
     UNSUPPORTED_MEDIA_TYPE = "unsupported-media-type"
     IDEMPOTENCY_CONFLICT = "idempotency-conflict"
+    ORDER_SETTLED = "order-settled"
     FACT_REFUSED = "fact-refused"
     FACT_OUTDATED = "fact-outdated"
     MEMORY_FULL = "memory-full"
@@ -56,6 +57,7 @@ _STATUS_AND_TITLE: dict[ProblemCode, tuple[int, str]] = {
     ProblemCode.BODY_TOO_LARGE: (413, "The body is too large"),
     ProblemCode.UNSUPPORTED_MEDIA_TYPE: (415, "The body must be JSON"),
     ProblemCode.IDEMPOTENCY_CONFLICT: (422, "The Idempotency-Key was used with another request"),
+    ProblemCode.ORDER_SETTLED: (409, "The order is no longer waiting for an answer"),
     ProblemCode.FACT_REFUSED: (422, "This cannot be kept as a long-term memory"),
     ProblemCode.FACT_OUTDATED: (409, "A newer word of the user stands against this"),
     ProblemCode.MEMORY_FULL: (409, "The long-term memory is full"),

@@ -3,11 +3,13 @@
 import asyncio
 import signal
 
+from common.streams.progress import ProgressEvent
 from devstack.errors import StackError
 from devstack.gateway_client import GatewayClient, RequestRefused
 from devstack.joining import joined_gateway
 from devstack.settings import DevstackSettings
 from devstack.terminal.lines import InputLines
+from devstack.terminal.orders import show_order
 from devstack.terminal.screen import Screen
 from devstack.terminal.tables import show_facts
 from devstack.terminal.turn_view import TurnView
@@ -19,6 +21,9 @@ _HELP = """\
   /facts          长期记忆 · what is remembered about you
   /forget KEY     删掉一条 · delete one fact
   /clear          清空记忆 · clear all memory
+  /orders         订单 · your orders
+  /confirm [ID]   确认订单卡 · confirm the order card shown last
+  /cancel [ID]    不要了 · turn it down
   /usage          模型调用 · this session's model calls
   /quit           结束 · end
   Ctrl-C 取消这一轮 · cancels the turn that runs"""
@@ -37,6 +42,8 @@ class Chat:
         self._screen = screen
         self._session_id: str | None = None
         self._open_turn: str | None = None
+        self._order_id = ""
+        """Of the card shown last."""
         self._cancelling: asyncio.Task[None] | None = None
 
     async def talk(self) -> None:
@@ -80,6 +87,8 @@ class Chat:
         try:
             async for event in self._client.events(self._open_turn):
                 view.show(event)
+                if event.kind == ProgressEvent.ORDER_CARD:
+                    self._order_id = str(event.data["card"]["order_id"])
         finally:
             self._open_turn = None
 
@@ -95,6 +104,13 @@ class Chat:
             case "/clear":
                 await self._client.clear_preferences(self._user_id)
                 self._session_id = None
+            case "/orders":
+                for order in await self._client.orders():
+                    show_order(self._screen, order)
+            case "/confirm" if argument.strip() or self._order_id:
+                show_order(self._screen, await self._client.confirm_order(argument.strip() or self._order_id))
+            case "/cancel" if argument.strip() or self._order_id:
+                show_order(self._screen, await self._client.cancel_order(argument.strip() or self._order_id))
             case "/usage" if self._session_id is not None:
                 show_usage(self._screen, self._session_id, await self._client.usage(self._session_id))
             case _:

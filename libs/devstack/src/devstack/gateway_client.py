@@ -98,6 +98,16 @@ class GatewayClient:
     async def clear_preferences(self, user_id: str) -> None:
         await self._ask("DELETE", f"/api/preferences/{user_id}")
 
+    async def orders(self) -> list[dict[str, Any]]:
+        """Newest first."""
+        return list((await self._ask("GET", "/api/orders"))["orders"])
+
+    async def confirm_order(self, order_id: str) -> dict[str, Any]:
+        return await self._ask("POST", f"/api/orders/{order_id}/confirm")
+
+    async def cancel_order(self, order_id: str) -> dict[str, Any]:
+        return await self._ask("POST", f"/api/orders/{order_id}/cancel")
+
     async def newest_session(self) -> str | None:
         sessions = (await self._ask("GET", "/api/sessions?limit=1"))["sessions"]
         return str(sessions[0]["session_id"]) if sessions else None

@@ -24,6 +24,7 @@ from agent.loop.hooks import Hook, Hooks
 from agent.loop.opening import Opening
 from agent.loop.preference_inject import preference_inject
 from agent.loop.turn_loop import TurnLoop
+from agent.orders.pending_order_block import PendingOrders
 from agent.planner.planner import Planner
 from agent.settings import AgentSettings, CatalogueSettings
 from agent.skills.catalogue import Skills, builtin_skills
@@ -91,14 +92,14 @@ def build_loop(
         return MeasuredModel(model, kind, clock, metrics)
 
     skills = builtin_skills()
-    tools = build_tools(catalogue, skills)
+    tools = build_tools(catalogue, skills, clock)
     make = EntryFactory(ids, settings.profile)
     hooks = Hooks([call_corrections, preference_inject, *guards(settings.turn_limits, clock), *more_hooks])
     planner = Planner(measured(ModelCallKind.PLANNER), settings.model_fast, clock, time_limit=settings.planner_seconds)
     loop = TurnLoop(
         measured(ModelCallKind.MAIN),
         settings.model_main,
-        Opening(planner, [builtin_strategies()], hooks, make),
+        Opening(planner, [PendingOrders(), builtin_strategies()], hooks, make),
         ToolRunner(tools, clock, lambda: crash_points.reach(CrashPoint.AGENT_TOOL_EFFECT_DONE), metrics),
         make,
         hooks,

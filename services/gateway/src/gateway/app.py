@@ -35,6 +35,7 @@ from gateway.limits.media_type import JsonBodies, is_import
 from gateway.limits.turn_rate import TurnRate
 from gateway.memory_service import MemoryService
 from gateway.openapi import DESCRIPTION, EVERYWHERE, install_description
+from gateway.orders.routes import router as orders
 from gateway.personal_data.routes import router as personal_data
 from gateway.preferences.candidate_routes import router as candidates
 from gateway.preferences.import_routes import router as imports
@@ -50,7 +51,18 @@ from gateway.user_data.settings_routes import router as user_settings
 
 _COMMAND_TIMEOUT_SECONDS = 2.0
 
-_API_ROUTERS = (sessions, turns, events, candidates, imports, preferences, personal_data, user_settings, favourites)
+_API_ROUTERS = (
+    sessions,
+    turns,
+    events,
+    orders,
+    candidates,
+    imports,
+    preferences,
+    personal_data,
+    user_settings,
+    favourites,
+)
 
 
 def create_app(

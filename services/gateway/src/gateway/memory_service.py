@@ -22,6 +22,7 @@ _FOR_THE_USER = frozenset(
         ProblemCode.TURN_OPEN,
         ProblemCode.SESSION_ENDED,
         ProblemCode.IDEMPOTENCY_CONFLICT,
+        ProblemCode.ORDER_SETTLED,
         ProblemCode.FACT_REFUSED,
         ProblemCode.FACT_OUTDATED,
         ProblemCode.MEMORY_FULL,

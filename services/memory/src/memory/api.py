@@ -33,6 +33,9 @@ from memory.facts.importing import import_facts
 from memory.facts.listing import list_facts
 from memory.facts.reading import read_facts_for_turn, recall
 from memory.facts.saving import save_fact
+from memory.orders.listing import get_order, list_orders
+from memory.orders.proposing import propose_order
+from memory.orders.settling import cancel_order, confirm_order
 from memory.personal_data.erasing import erase_user
 from memory.personal_data.exporting import export_data
 from memory.replay.jobs import cancel_replay, list_replays, show_replay, start_replay
@@ -88,6 +91,11 @@ _IN_USER_TRANSACTION: Mapping[Operation[Any, Any], UseCase] = {
     op.LIST_FAVOURITES: list_favourites,
     op.ADD_FAVOURITE: add_favourite,
     op.REMOVE_FAVOURITE: remove_favourite,
+    op.PROPOSE_ORDER: propose_order,
+    op.LIST_ORDERS: list_orders,
+    op.GET_ORDER: get_order,
+    op.CONFIRM_ORDER: confirm_order,
+    op.CANCEL_ORDER: cancel_order,
 }
 
 _ON_DATABASE_AND_REDIS: Mapping[Operation[Any, Any], UseCase] = {

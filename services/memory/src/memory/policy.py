@@ -43,6 +43,8 @@ class Policy:
     lifetime: Lifetime = field(default_factory=lambda: Lifetime(retention_days=365, decay_days=180))
     candidate_days: int = 90
     session_days: int = 180
+    order_expiry: timedelta = timedelta(minutes=30)
+    order_days: int = 1095
 
     @classmethod
     def of(cls, settings: MemorySettings) -> "Policy":
@@ -67,6 +69,8 @@ class Policy:
             lifetime=Lifetime(settings.memory_retention_days or None, settings.memory_decay_days or None),
             candidate_days=settings.memory_candidate_days,
             session_days=settings.session_retention_days,
+            order_expiry=timedelta(minutes=settings.order_expiry_minutes),
+            order_days=settings.order_retention_days,
         )
 
     def pause_after(self, attempts: int) -> timedelta:

@@ -44,6 +44,10 @@ class MemorySettings(ServiceSettings):
     """Days that a candidate waits for its user's word."""
     session_retention_days: int = Field(default=180, ge=_CONSUMERS_NEED_DAYS, le=36_500)
     """Days after its last activity that a session is kept, with its turns, its log and what was searched in it."""
+    order_retention_days: int = Field(default=1095, ge=1, le=36_500)
+    """Days that a confirmed order is kept, and the purchase in the behaviour history with it."""
+    order_expiry_minutes: float = Field(default=30.0, gt=0, le=1_440)
+    """How long a proposed order waits for the user."""
     retention_interval_seconds: float = Field(default=600.0, gt=0)
     """How often the retention job looks for users whose data is due; each is looked through once a day."""
     lease_seconds: float = Field(default=15.0, gt=0)

@@ -1,10 +1,15 @@
 """Shapes shared by all operations. Unknown fields are refused: a misspelt field is a lost write."""
 
+from typing import Annotated
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, StringConstraints
 
 from common.ids import TenantId, UserId
+from common.text import StorableText
+
+CallId = Annotated[StorableText, StringConstraints(min_length=1, max_length=128)]
+"""A tool call, as the model named it: effects are keyed by (turn, call id)."""
 
 
 class Message(BaseModel):

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import AwareDatetime, Field, StringConstraints
 
-from common.memory_api.base import LeasedRequest, Message, OwnedRequest
+from common.memory_api.base import CallId, LeasedRequest, Message, OwnedRequest
 from common.text import StorableText
 
 KEY_MAX = 64
@@ -170,7 +170,7 @@ class FactPage(Facts):
 class SaveFact(LeasedRequest):
     """`save_memory`: keyed by (turn, call id), so that a second attempt has one effect."""
 
-    call_id: Annotated[StorableText, StringConstraints(min_length=1, max_length=128)]
+    call_id: CallId
     proposed: ProposedFact
 
 

@@ -7,6 +7,7 @@ from pydantic import AwareDatetime, Field, StringConstraints
 
 from common.memory_api.base import Message, OwnedRequest
 from common.memory_api.facts import Candidate, FactDetail
+from common.memory_api.orders import OrderCard
 from common.memory_api.sessions import Session
 from common.memory_api.turns import FailureCode, ItemCard, TurnStatus
 from common.memory_api.user_data import BehaviourKind, UserSettings
@@ -37,6 +38,10 @@ class ExportedBehaviour(Message):
     created_at: AwareDatetime
 
 
+class ExportedOrder(OrderCard):
+    type: Literal["order"] = "order"
+
+
 class ExportedSession(Session):
     type: Literal["session"] = "session"
 
@@ -63,6 +68,7 @@ ExportedRecord = Annotated[
     | ExportedSettings
     | ExportedFavourite
     | ExportedBehaviour
+    | ExportedOrder
     | ExportedSession
     | ExportedTurn,
     Field(discriminator="type"),

@@ -9,12 +9,12 @@ from pydantic import AwareDatetime, Field, StringConstraints
 
 from common.memory_api.base import LeasedRequest, Message, OwnedRequest
 from common.memory_api.facts import FactOutcome
+from common.memory_api.orders import OrderCard
 from common.memory_api.sessions import LogEntry, NewLogEntry
 from common.memory_api.user_data import BehaviourKind, UserSettings
 from common.text import StorableText, UserText
 
 IdempotencyKey = Annotated[str, StringConstraints(pattern=r"^[\x21-\x7e]{1,128}$")]
-CallId = Annotated[StorableText, StringConstraints(min_length=1, max_length=128)]
 
 
 class TurnStatus(StrEnum):
@@ -115,6 +115,7 @@ class ClaimedTurn(Message):
     settings: UserSettings
     model_calls: int = Field(description="Number of model calls stored for this turn so far")
     previous_call: PreviousCall | None = None
+    orders: list[OrderCard] = Field(default_factory=list, description="The user's newest cards, newest first")
 
 
 class RenewLease(LeasedRequest):
@@ -247,6 +248,7 @@ class TurnView(Message):
     memory: list[FactOutcome] = Field(description="What the curation of this turn kept")
     created_at: AwareDatetime
     finished_at: AwareDatetime | None
+    orders: list[OrderCard] = Field(default_factory=list, description="Cards that the turn proposed, as they are now")
 
 
 class Turns(Message):

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from common.memory_api.base import Message
 from common.memory_api.facts import FactOutcome, FactSource, MemoryCategory
+from common.memory_api.orders import OrderCard
 from common.memory_api.turns import FailureCode, ItemCard, TurnView
 from common.streams.progress import ProgressEvent
 
@@ -68,6 +69,12 @@ class ItemsShown(ProgressData):
     items: list[ItemCard]
 
 
+class OrderShown(ProgressData):
+    """A card that waits for its user: `POST /api/orders/{order_id}/confirm` or `/cancel`. Nobody else settles it."""
+
+    card: OrderCard
+
+
 class MemorySaved(ProgressData):
     """A fact that `save_memory` wrote; told only after the commit."""
 
@@ -98,6 +105,7 @@ PROGRESS_DATA: Mapping[ProgressEvent, type[Message]] = {
     ProgressEvent.TOOL_FINISHED: ToolFinished,
     ProgressEvent.TEXT_DELTA: TextAdded,
     ProgressEvent.ITEMS: ItemsShown,
+    ProgressEvent.ORDER_CARD: OrderShown,
     ProgressEvent.MEMORY_SAVED: MemorySaved,
     ProgressEvent.TURN_SNAPSHOT: TurnView,
     ProgressEvent.TURN_COMPLETED: TurnEnded,
@@ -106,5 +114,5 @@ PROGRESS_DATA: Mapping[ProgressEvent, type[Message]] = {
     ProgressEvent.MEMORY_UPDATED: MemoryUpdated,
 }
 
-NOT_WRITTEN_YET = frozenset({ProgressEvent.ORDER_CARD})
+NOT_WRITTEN_YET: frozenset[ProgressEvent] = frozenset()
 """Names that are taken, for events whose writers come later."""

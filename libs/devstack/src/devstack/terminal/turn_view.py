@@ -4,6 +4,7 @@ from typing import Any
 
 from common.streams.progress import ProgressEvent
 from devstack.gateway_client import TurnEvent
+from devstack.terminal.orders import show_order
 from devstack.terminal.screen import Screen
 
 _ANSWER = "助手 · assistant: "
@@ -30,8 +31,8 @@ class TurnView:
                 self._line(f"  → {call_line(event.data.get('tool'), event.data.get('arguments'))}", "yellow")
             case ProgressEvent.TOOL_FINISHED:
                 self._line(f"  ← {event.data.get('tool')}: {event.data.get('summary')}", "dim")
-            case ProgressEvent.ITEMS:
-                self._items(event.data.get("items") or [])
+            case ProgressEvent.ITEMS | ProgressEvent.ORDER_CARD:
+                self._cards(event.data)
             case ProgressEvent.MEMORY_SAVED:
                 self._line(remembered(event.data), "green")
             case ProgressEvent.MEMORY_UPDATED:
@@ -54,6 +55,13 @@ class TurnView:
         self._screen.part(words)
         self._in_line = True
         self._streamed += words
+
+    def _cards(self, data: dict[str, Any]) -> None:
+        if "card" in data:
+            self._break()
+            show_order(self._screen, data["card"])
+        else:
+            self._items(data.get("items") or [])
 
     def _items(self, items: list[dict[str, Any]]) -> None:
         self._shown_items = items

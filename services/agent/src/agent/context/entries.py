@@ -21,9 +21,9 @@ class EntryFactory:
     def user_message(self, content: str, *, bears_memory: bool = False) -> NewLogEntry:
         return self._entry(Layer.L4, exact_json({"role": "user", "content": content}), bears_memory=bears_memory)
 
-    def turn_block(self, content: str) -> NewLogEntry:
+    def turn_block(self, content: str, *, bears_memory: bool = False) -> NewLogEntry:
         """L2: what is for this turn only, as a message of its own."""
-        return self._entry(Layer.L2, self._from_system(content))
+        return self._entry(Layer.L2, self._from_system(content), bears_memory=bears_memory)
 
     def memory_block(self, content: str, fact_ids: Sequence[UUID]) -> NewLogEntry:
         return self._entry(Layer.L5, self._from_system(content), fact_ids, bears_memory=True)

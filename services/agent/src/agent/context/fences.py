@@ -12,6 +12,7 @@ _TAGS = (
     "turn_plan",
     "session_constraints",
     "strategies",
+    "pending_order",
     "skill_content",
     "available_skills",
     "session_summary",

@@ -51,7 +51,9 @@ class Opening:
 
     def _turn_blocks(self, turn: Turn) -> list[NewLogEntry]:
         blocks = (source.block(turn.claimed, turn.earlier) for source in self._blocks)
-        return [self._make.turn_block(block) for block in blocks if block is not None]
+        # An order card may name a destination out of memory.
+        bears_memory = bool(turn.claimed.orders)
+        return [self._make.turn_block(block, bears_memory=bears_memory) for block in blocks if block is not None]
 
     def _planned(self, turn: Turn, plan: TurnPlan) -> NewLogEntry:
         """The plan's entry. P_t goes into the log with it, and with the turn's end into the session."""

@@ -4,16 +4,21 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from agent.catalogue.catalogue import Catalogue
+from agent.landed_price.rules import load_rules
 from agent.skills.catalogue import Skills
-from agent.tools import item_search, recall_memories, save_memory
+from agent.tools import item_search, order_lookup, recall_memories, save_memory
 from agent.tools.item_search import ItemSearch
+from agent.tools.landed_price import LandedPriceTool
+from agent.tools.order_lookup import OrderLookup
+from agent.tools.order_propose import OrderPropose
 from agent.tools.recall_memories import RecallMemories
 from agent.tools.save_memory import SaveMemory
 from agent.tools.shopping_summary import ShoppingSummaryTool
 from agent.tools.skill import SkillTool
 from agent.tools.tool import Tool
+from common.clock import Clock, SystemClock
 
-EXTERNAL_SOURCE_TOOLS = frozenset({item_search.NAME, recall_memories.NAME})
+EXTERNAL_SOURCE_TOOLS = frozenset({item_search.NAME, order_lookup.NAME, recall_memories.NAME})
 """Tools whose results hold words from outside: fenced as `<external_content>`."""
 
 MEMORY_BEARING_TOOLS = frozenset({save_memory.NAME, recall_memories.NAME})
@@ -38,6 +43,14 @@ class ToolRegistry:
         return [self._tools[name].schema for name in self.names]
 
 
-def build_tools(catalogue: Catalogue, skills: Skills) -> ToolRegistry:
-    tools: list[Tool] = [ItemSearch(catalogue), SaveMemory(), RecallMemories(), ShoppingSummaryTool()]
+def build_tools(catalogue: Catalogue, skills: Skills, clock: Clock | None = None) -> ToolRegistry:
+    tools: list[Tool] = [
+        ItemSearch(catalogue),
+        LandedPriceTool(catalogue, load_rules(), clock or SystemClock()),
+        OrderLookup(),
+        OrderPropose(catalogue),
+        RecallMemories(),
+        SaveMemory(),
+        ShoppingSummaryTool(),
+    ]
     return ToolRegistry([*tools, SkillTool(skills)] if skills.names else tools)

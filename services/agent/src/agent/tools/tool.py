@@ -1,6 +1,6 @@
 """What a tool is: a schema the model sees, and a function from arguments to exactly one result."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
@@ -9,6 +9,8 @@ from uuid import UUID
 from agent.catalogue.terms import Language
 from agent.session_constraints.constraints import SessionConstraints
 from common.memory_api.facts import FactOutcome, ProposedFact, Recalled
+from common.memory_api.orders import NewOrder, OrderCard, OrderState
+from common.memory_api.sessions import LogEntry
 from common.memory_api.user_data import UserSettings
 from common.streams.progress import ProgressEvent
 
@@ -19,6 +21,12 @@ class ToolMemory(Protocol):
     async def save_fact(self, call_id: str, proposed: ProposedFact) -> FactOutcome: ...
 
     async def recall(self, topic: str) -> Recalled: ...
+
+    async def propose_order(self, call_id: str, order: NewOrder) -> OrderCard: ...
+
+    async def order(self, order_id: UUID) -> OrderCard: ...
+
+    async def orders(self, state: OrderState | None, *, limit: int) -> list[OrderCard]: ...
 
 
 class Progress(Protocol):
@@ -44,6 +52,10 @@ class ToolContext:
     """Item ids."""
     destination: str | None = None
     """The country the goods go to (ISO 3166-1 alpha-2), by the four layers; None where no layer names one."""
+    earlier: Sequence[LogEntry] = ()
+    """The session's log before this turn."""
+    entries: Sequence[LogEntry] = ()
+    """The log of this turn."""
 
 
 class Fault(StrEnum):

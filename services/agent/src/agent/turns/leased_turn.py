@@ -18,6 +18,7 @@ from common.memory_api.facts import (
     UnsavedFact,
 )
 from common.memory_api.operations import Operation
+from common.memory_api.orders import ListOrders, NewOrder, OrderCard, OrderRequest, OrderState, ProposeOrder
 from common.memory_api.sessions import NewLogEntry
 from common.memory_api.turns import (
     AppendStep,
@@ -141,3 +142,21 @@ class LeasedTurn:
     async def recall(self, topic: str) -> Recalled:
         request = Recall(owner=self._owner, topic=topic)
         return await self._memory.call(operations.RECALL, request, retry_for=_TOOL_RETRY_SECONDS)
+
+    async def propose_order(self, call_id: str, order: NewOrder) -> OrderCard:
+        request = ProposeOrder(
+            owner=self._owner,
+            turn_id=self._turn_id,
+            lease_token=self._lease_token,
+            call_id=call_id,
+            order=order,
+        )
+        return await self._memory.call(operations.PROPOSE_ORDER, request, retry_for=_TOOL_RETRY_SECONDS)
+
+    async def order(self, order_id: UUID) -> OrderCard:
+        request = OrderRequest(owner=self._owner, order_id=order_id)
+        return await self._memory.call(operations.GET_ORDER, request, retry_for=_TOOL_RETRY_SECONDS)
+
+    async def orders(self, state: OrderState | None, *, limit: int) -> list[OrderCard]:
+        request = ListOrders(owner=self._owner, state=state, limit=limit)
+        return (await self._memory.call(operations.LIST_ORDERS, request, retry_for=_TOOL_RETRY_SECONDS)).orders

@@ -213,6 +213,24 @@ tool_effects = _owned(
 )
 """What a tool call did, without words: a second attempt finds it and does nothing."""
 
+orders = _owned(
+    "orders",
+    Column("order_id", Uuid, nullable=False),
+    Column("session_id", Uuid, nullable=False),
+    Column("turn_id", Uuid, nullable=False),
+    Column("call_id", Text, nullable=False),
+    Column("state", Text, nullable=False, server_default="pending"),
+    Column("content", LargeBinary, nullable=False),
+    Column("created_at", _Time, nullable=False),
+    Column("expires_at", _Time, nullable=False),
+    Column("settled_at", _Time),
+    _one_of("state", "pending", "confirmed", "cancelled"),
+    UniqueConstraint("tenant_id", "user_id", "turn_id", "call_id", name="orders_call_key"),
+    Index("orders_newest", "tenant_id", "user_id", "created_at", "order_id"),
+    key=("order_id",),
+)
+"""A card outlives the session it was proposed in, so it names its turn without a reference."""
+
 behaviour = _owned(
     "behaviour",
     Column("behaviour_id", Uuid, nullable=False),

@@ -26,6 +26,7 @@ from memory.database.schema import (
 from memory.database.statements import among
 from memory.database.transactions import Database, UserTransaction
 from memory.facts.tombstones import forget_tombstones
+from memory.orders.expiring import delete_unconfirmed
 from memory.sessions.log import erase_memory_entries
 from memory.sessions.sessions import forget_session_constraints, mark_ended
 from memory.turns.ending import end_open_turns
@@ -67,6 +68,7 @@ async def clear_memory(tx: UserTransaction, request: ClearMemory) -> Cleared:
     facts = await _delete_all(tx, memory_facts)  # versions, evidence and uses go with the facts
     for table in (memory_candidates, curation_outcomes, tool_effects):
         await _delete_all(tx, table)
+    await delete_unconfirmed(tx)
     await forget_tombstones(tx)
     return Cleared(purge_generation=generation, facts=facts, sessions_ended=len(session_ids), turns_ended=turns_ended)
 

@@ -16,6 +16,7 @@ from common.memory_api.personal_data import (
     ExportedCandidate,
     ExportedFact,
     ExportedFavourite,
+    ExportedOrder,
     ExportedPage,
     ExportedRecord,
     ExportedSession,
@@ -32,6 +33,7 @@ from memory.encryption.cipher import Place
 from memory.facts.candidates import list_candidates
 from memory.facts.history import fact_details
 from memory.facts.rows import read_rows
+from memory.orders.listing import all_orders
 from memory.sessions.sessions import sessions_after
 from memory.turns.rows import items, reply, user_text
 from memory.user_data.favourites import favourite_items
@@ -67,6 +69,7 @@ async def _memory(tx: UserTransaction, request: OwnedRequest) -> list[ExportedRe
         ExportedSettings.model_validate(dict(await get_settings(tx, request))),
         *(ExportedFavourite(item_id=item_id) for item_id in await favourite_items(tx)),
         *await _behaviour(tx),
+        *(ExportedOrder.model_validate(dict(order)) for order in await all_orders(tx)),
     ]
 
 

@@ -8,11 +8,13 @@ from uuid import UUID
 from sqlalchemy import Table, delete, exists, func, select, update
 
 from common.memory_api.dispatch import WorkState
+from common.memory_api.user_data import BehaviourKind
 from memory.database.schema import behaviour, dispatch, memory_candidates, memory_tombstones, sessions, turns, users
 from memory.database.statements import among
 from memory.database.transactions import UserTransaction
 from memory.facts.expiry import remove_expired
 from memory.facts.lifetime import end_of_day
+from memory.orders.expiring import remove_old_orders
 from memory.sessions.log import lock_session
 from memory.user_data.settings import time_zone
 from memory.users import lock_user, own
@@ -30,6 +32,7 @@ class Removed:
     candidates: int = 0
     sessions: int = 0
     tombstones: int = 0
+    orders: int = 0
 
 
 async def remove_what_expired(tx: UserTransaction) -> Removed | None:
@@ -43,6 +46,7 @@ async def remove_what_expired(tx: UserTransaction) -> Removed | None:
         candidates=await _remove_candidates(tx, zone),
         sessions=await _remove_sessions(tx, zone),
         tombstones=await _remove_tombstones(tx, counters.seq),
+        orders=await remove_old_orders(tx, zone),
     )
     await tx.connection.execute(update(users).where(own(users)).values(retained_at=tx.now))
     return removed
@@ -81,7 +85,11 @@ async def _remove_sessions(tx: UserTransaction, zone: tzinfo) -> int:
 
 async def _remove_searches(tx: UserTransaction, session_ids: Sequence[UUID]) -> None:
     of_sessions = select(turns.c.turn_id).where(own(turns), among(turns.c.session_id, session_ids))
-    await tx.connection.execute(delete(behaviour).where(own(behaviour), behaviour.c.turn_id.in_(of_sessions)))
+    await tx.connection.execute(
+        delete(behaviour).where(
+            own(behaviour), behaviour.c.kind == BehaviourKind.SEARCH, behaviour.c.turn_id.in_(of_sessions)
+        )
+    )
 
 
 async def _remove_tombstones(tx: UserTransaction, newest_seq: int) -> int:

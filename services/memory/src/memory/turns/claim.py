@@ -25,6 +25,7 @@ from memory.database.statements import Statement
 from memory.database.transactions import UserTransaction
 from memory.dispatch.records import hand_back, lock_work, must_hold_lease, renew, take_lease
 from memory.encryption.cipher import Place
+from memory.orders.listing import newest_orders
 from memory.sessions.log import read_log
 from memory.turns.rows import TurnRow, change_turn, find_turn, user_text
 from memory.user_data.behaviour import recent_behaviour
@@ -140,6 +141,7 @@ async def _claimed(tx: UserTransaction, turn: TurnRow, attempt: int, deadline_at
         favourites=session.favourites or [],
         settings=open_settings(tx, session.settings),
         model_calls=session.stored_calls,
+        orders=await newest_orders(tx),
         previous_call=session.previous_call and PreviousCall.model_validate_json(session.previous_call),
     )
 

@@ -86,7 +86,7 @@ async def finish_turn(tx: UserTransaction, request: FinishTurn) -> TurnReference
     if request.failure is not None:
         await close_log(tx, turn, head, request.reply)
     await _store_uses(tx, request)
-    await add_behaviour(tx, turn, request.behaviour)
+    await add_behaviour(tx, request.behaviour, turn_id=request.turn_id, seq=turn.seq)
     if request.session_constraints is not None:
         place = Place("sessions.session_constraints", session_id)
         sealed = seal_json(tx, request.session_constraints, place)

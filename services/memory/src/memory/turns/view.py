@@ -22,6 +22,7 @@ from memory.curation.outcomes import read_outcomes
 from memory.database.schema import dispatch, turns
 from memory.database.statements import Statement
 from memory.database.transactions import UserTransaction
+from memory.orders.listing import orders_of_turn
 from memory.sessions.log import must_exist, read_log
 from memory.turns.rows import TurnRow, items, reply, user_text
 from memory.users import own
@@ -82,6 +83,7 @@ async def _view(tx: UserTransaction, turn: TurnRow) -> TurnView:
         memory=await read_outcomes(tx, turn.turn_id) if turn.curation_state is not None else [],
         created_at=turn.created_at,
         finished_at=turn.finished_at,
+        orders=await orders_of_turn(tx, turn.turn_id),
     )
 
 

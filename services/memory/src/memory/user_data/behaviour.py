@@ -2,6 +2,7 @@
 first", so that the same data gives the same bytes."""
 
 from collections.abc import Sequence
+from uuid import UUID
 
 from sqlalchemy import BigInteger, Subquery, bindparam, insert, select, union_all
 
@@ -11,7 +12,6 @@ from memory.database.schema import behaviour
 from memory.database.statements import Statement
 from memory.database.transactions import UserTransaction
 from memory.encryption.cipher import Place
-from memory.turns.rows import TurnRow
 from memory.users import own
 
 RECENT_PER_KIND = 5
@@ -40,7 +40,8 @@ _RECENT = Statement(
 )
 
 
-async def add_behaviour(tx: UserTransaction, turn: TurnRow, entries: Sequence[Behaviour]) -> None:
+async def add_behaviour(tx: UserTransaction, entries: Sequence[Behaviour], *, turn_id: UUID, seq: int) -> None:
+    """`seq` is that of the turn or of the user's own edit that did it; within it entries stand in their order."""
     rows = []
     for position, entry in enumerate(entries):
         behaviour_id = tx.new_id()
@@ -49,8 +50,8 @@ async def add_behaviour(tx: UserTransaction, turn: TurnRow, entries: Sequence[Be
                 "behaviour_id": behaviour_id,
                 "kind": entry.kind,
                 "text": tx.cipher.encrypt(entry.text, Place(_TEXT, behaviour_id)),
-                "turn_id": turn.turn_id,
-                "seq": turn.seq,
+                "turn_id": turn_id,
+                "seq": seq,
                 "position": position,
                 "created_at": tx.now,
             }

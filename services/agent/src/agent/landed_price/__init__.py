@@ -1,0 +1,1 @@
+"""What a parcel costs at the buyer's door: goods, shipping, duty, tax, handling."""

@@ -1,0 +1,1 @@
+"""Orders: cards that the assistant proposed, and the user's answer."""
