@@ -41,6 +41,7 @@ from gateway.preferences.import_routes import router as imports
 from gateway.preferences.routes import router as preferences
 from gateway.sessions.routes import router as sessions
 from gateway.settings import GatewaySettings
+from gateway.skills.routes import router as skills
 from gateway.turns.acceptance import TurnAcceptance
 from gateway.turns.announcement import TurnAnnouncer
 from gateway.turns.cancellation import TurnCancellation
@@ -50,7 +51,18 @@ from gateway.user_data.settings_routes import router as user_settings
 
 _COMMAND_TIMEOUT_SECONDS = 2.0
 
-_API_ROUTERS = (sessions, turns, events, candidates, imports, preferences, personal_data, user_settings, favourites)
+_API_ROUTERS = (
+    sessions,
+    turns,
+    events,
+    candidates,
+    imports,
+    preferences,
+    personal_data,
+    user_settings,
+    favourites,
+    skills,
+)
 
 
 def create_app(

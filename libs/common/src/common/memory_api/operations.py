@@ -7,7 +7,18 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
-from common.memory_api import curation, dispatch, facts, personal_data, replay, sessions, turns, usage, user_data
+from common.memory_api import (
+    curation,
+    dispatch,
+    facts,
+    personal_data,
+    replay,
+    sessions,
+    skills,
+    turns,
+    usage,
+    user_data,
+)
 from common.memory_api.base import Done, Message, OwnedRequest, TurnRequest
 
 Request = TypeVar("Request", bound=Message)
@@ -97,6 +108,11 @@ PUT_SETTINGS = _operation("settings/put", user_data.PutSettings, user_data.UserS
 LIST_FAVOURITES = _operation("favourites/list", OwnedRequest, user_data.Favourites, _G)
 ADD_FAVOURITE = _operation("favourites/add", user_data.ItemId, user_data.Favourites, _G)
 REMOVE_FAVOURITE = _operation("favourites/remove", user_data.ItemId, user_data.Favourites, _G)
+
+LIST_SKILLS = _operation("skills/list", OwnedRequest, skills.PersonalSkills, _G)
+CREATE_SKILL = _operation("skills/create", skills.CreateSkill, skills.PersonalSkill, _G)
+DELETE_SKILL = _operation("skills/delete", skills.SkillRequest, Done, _G)
+READ_SKILL = _operation("skills/read", skills.ReadSkill, skills.PersonalSkill, _A)
 
 EXPORT_DATA = _operation("personal-data/export", personal_data.ExportData, personal_data.ExportedPage, _G)
 ERASE_USER = _operation("personal-data/erase", personal_data.EraseUser, personal_data.Erased, _G)

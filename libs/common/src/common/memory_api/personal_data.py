@@ -8,6 +8,7 @@ from pydantic import AwareDatetime, Field, StringConstraints
 from common.memory_api.base import Message, OwnedRequest
 from common.memory_api.facts import Candidate, FactDetail
 from common.memory_api.sessions import Session
+from common.memory_api.skills import PersonalSkill
 from common.memory_api.turns import FailureCode, ItemCard, TurnStatus
 from common.memory_api.user_data import BehaviourKind, UserSettings
 
@@ -27,6 +28,10 @@ class ExportedSettings(UserSettings):
 class ExportedFavourite(Message):
     type: Literal["favourite"] = "favourite"
     item_id: str
+
+
+class ExportedSkill(PersonalSkill):
+    type: Literal["skill"] = "skill"
 
 
 class ExportedBehaviour(Message):
@@ -62,6 +67,7 @@ ExportedRecord = Annotated[
     | ExportedCandidate
     | ExportedSettings
     | ExportedFavourite
+    | ExportedSkill
     | ExportedBehaviour
     | ExportedSession
     | ExportedTurn,

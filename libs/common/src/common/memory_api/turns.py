@@ -10,6 +10,7 @@ from pydantic import AwareDatetime, Field, StringConstraints
 from common.memory_api.base import LeasedRequest, Message, OwnedRequest
 from common.memory_api.facts import FactOutcome
 from common.memory_api.sessions import LogEntry, NewLogEntry
+from common.memory_api.skills import PersonalSkillEntry
 from common.memory_api.user_data import BehaviourKind, UserSettings
 from common.text import StorableText, UserText
 
@@ -115,6 +116,7 @@ class ClaimedTurn(Message):
     settings: UserSettings
     model_calls: int = Field(description="Number of model calls stored for this turn so far")
     previous_call: PreviousCall | None = None
+    skills: list[PersonalSkillEntry] = Field(default_factory=list, description="The user's own, by name")
 
 
 class RenewLease(LeasedRequest):
