@@ -4,6 +4,7 @@ For tests of the loop and the worker. What it promises is what tests/integration
 """
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -21,6 +22,7 @@ from common.memory_api.facts import (
     UnsavedFact,
 )
 from common.memory_api.sessions import Layer, LogEntry
+from common.memory_api.skills import NewPersonalSkill, PersonalSkill, PersonalSkillEntry
 from common.memory_api.turns import (
     Behaviour,
     ClaimedTurn,
@@ -57,6 +59,7 @@ class MemoryInProcess:
         self.facts: list[Fact] = []
         self.behaviour: list[Behaviour] = []
         self.settings = UserSettings()
+        self.skills: list[NewPersonalSkill] = []
         self.saved: dict[str, FactOutcome] = {}
         self.saves = 0
         self.unsaved: list[UnsavedFact] = []
@@ -133,6 +136,7 @@ class MemoryInProcess:
             settings=self.settings,
             model_calls=len(self.model_calls),
             previous_call=self._previous_call(),
+            skills=[PersonalSkillEntry(name=skill.name, description=skill.description) for skill in self.skills],
         )
 
     def _previous_call(self) -> PreviousCall | None:
@@ -203,6 +207,13 @@ class MemoryInProcess:
     def _facts_recall(self, _: Any) -> Recalled:
         behaviour = [entry.text for entry in self.behaviour]
         return Recalled(facts=self.facts, behaviour=behaviour, memory_enabled=self.memory_enabled)
+
+    def _skills_read(self, request: Any) -> PersonalSkill:
+        self._must_hold_lease(request)
+        for skill in self.skills:
+            if skill.name == request.name:
+                return PersonalSkill(**skill.model_dump(), created_at=datetime.now(UTC))
+        raise ProblemError(ProblemCode.NOT_FOUND)
 
     def _append(self, request: Any) -> None:
         if request.expected_head != len(self.log):

@@ -37,30 +37,33 @@ def test_what_the_specification_allows_is_a_skill(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "folder"),
+    ("text", "folder", "told"),
     [
-        (VALID, "another-folder"),
-        (VALID.replace("gift-ideas", "gift--ideas"), "gift--ideas"),
-        (VALID.replace("gift-ideas", "Gift_Ideas"), "Gift_Ideas"),
-        (VALID.replace("gift-ideas", "-gift"), "-gift"),
-        (VALID.replace("gift-ideas", "g" * 65), "g" * 65),
-        (VALID.replace("gift-ideas", "礼物"), "礼物"),
-        (VALID.replace("name: gift-ideas\n", ""), "gift-ideas"),
-        (VALID.replace("description: When to read me.\n", ""), "gift-ideas"),
-        (VALID.replace("When to read me.", "''"), "gift-ideas"),
-        (VALID.replace("When to read me.", "x" * 1_025), "gift-ideas"),
-        (VALID.replace("When to read me.", "[a, b]"), "gift-ideas"),
-        (with_field("disable-model-invocation: true"), "gift-ideas"),
-        (with_field("metadata: 3"), "gift-ideas"),
-        (VALID.replace("description: When", "description: when: it\n  is: [broken"), "gift-ideas"),
-        ("# Body without frontmatter\n", "gift-ideas"),
-        ("---\n- a\n- b\n---\nbody", "gift-ideas"),
-        (VALID.replace("# Body\n", " \n"), "gift-ideas"),
-        (VALID + "line\n" * 500, "gift-ideas"),
+        (VALID, "another-folder", "name: not that of its folder, another-folder"),
+        (VALID.replace("gift-ideas", "gift--ideas"), "gift--ideas", "name: .*pattern"),
+        (VALID.replace("gift-ideas", "Gift_Ideas"), "Gift_Ideas", "name: .*pattern"),
+        (VALID.replace("gift-ideas", "-gift"), "-gift", "name: .*pattern"),
+        (VALID.replace("gift-ideas", "my/gifts"), "my/gifts", "name: .*pattern"),
+        (VALID.replace("gift-ideas", "g" * 65), "g" * 65, "name: .*64 characters"),
+        (VALID.replace("gift-ideas", "礼物"), "礼物", "name: .*pattern"),
+        (VALID.replace("name: gift-ideas\n", ""), "gift-ideas", "name: .*required"),
+        (VALID.replace("description: When to read me.\n", ""), "gift-ideas", "description: .*required"),
+        (VALID.replace("When to read me.", "''"), "gift-ideas", "description: .*1 character"),
+        (VALID.replace("When to read me.", "x" * 1_025), "gift-ideas", "description: .*1024 characters"),
+        (VALID.replace("When to read me.", "[a, b]"), "gift-ideas", "description: .*string"),
+        (with_field("disable-model-invocation: true"), "gift-ideas", "disable-model-invocation: .*not permitted"),
+        (with_field("body: x"), "gift-ideas", "body: "),
+        (with_field("metadata: 3"), "gift-ideas", "metadata: .*dictionary"),
+        (with_field("compatibility: " + "x" * 501), "gift-ideas", "compatibility: .*500 characters"),
+        (VALID.replace("description: When", "description: when: it\n  is: [broken"), "gift-ideas", "not valid YAML"),
+        ("# Body without frontmatter\n", "gift-ideas", "does not begin with frontmatter"),
+        ("---\n- a\n- b\n---\nbody", "gift-ideas", "not a list of fields"),
+        (VALID.replace("# Body\n", " \n"), "gift-ideas", "body: .*1 character"),
+        (VALID + "line\n" * 500, "gift-ideas", "body: .*500 lines"),
     ],
 )
-def test_what_it_does_not_allow_is_none(text: str, folder: str) -> None:
-    with pytest.raises(InvalidMarkdown, match=r"."):
+def test_what_it_does_not_allow_is_told(text: str, folder: str, told: str) -> None:
+    with pytest.raises(InvalidMarkdown, match=told):
         read_skill(text, folder)
 
 

@@ -5,19 +5,21 @@ from typing import Annotated
 from pydantic import AfterValidator, AwareDatetime, Field, StringConstraints
 
 from common.memory_api.base import LeasedRequest, Message, OwnedRequest
-from common.text import StorableText
+from common.text import storable
 
 NAME_MAX = 64
 DESCRIPTION_MAX = 1_024
+BODY_MAX = 8_000
+"""Characters, which the specification leaves open: a body stays in the conversation once it is read."""
 BODY_MAX_LINES = 500
-PERSONAL_BODY_MAX = 8_000
-"""Characters. A body stays in the conversation once it is read."""
 
 SkillName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=NAME_MAX)]
 """Lower-case letters, digits and single hyphens between them."""
 
 SkillDescription = Annotated[
-    StorableText, StringConstraints(strip_whitespace=True, min_length=1, max_length=DESCRIPTION_MAX)
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=DESCRIPTION_MAX),
+    AfterValidator(storable),
 ]
 """When to read the skill, and when not."""
 
@@ -28,7 +30,12 @@ def _few_lines(body: str) -> str:
     return body
 
 
-SkillBody = Annotated[StorableText, StringConstraints(strip_whitespace=True, min_length=1), AfterValidator(_few_lines)]
+SkillBody = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=BODY_MAX),
+    AfterValidator(storable),
+    AfterValidator(_few_lines),
+]
 """What to do, step by step, in Markdown."""
 
 
@@ -40,7 +47,7 @@ class PersonalSkillEntry(Message):
 
 
 class NewPersonalSkill(PersonalSkillEntry):
-    body: Annotated[SkillBody, StringConstraints(max_length=PERSONAL_BODY_MAX)]
+    body: SkillBody
 
 
 class PersonalSkill(NewPersonalSkill):

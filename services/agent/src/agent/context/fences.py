@@ -13,6 +13,7 @@ _TAGS = (
     "strategies",
     "skill_content",
     "available_skills",
+    "my_skills",
     "session_summary",
     "compaction_request",
     "recent_conversation",

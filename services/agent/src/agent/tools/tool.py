@@ -1,13 +1,14 @@
 """What a tool is: a schema the model sees, and a function from arguments to exactly one result."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 from uuid import UUID
 
 from agent.catalogue.terms import Language
 from common.memory_api.facts import FactOutcome, ProposedFact, Recalled
+from common.memory_api.skills import PersonalSkill
 from common.memory_api.user_data import UserSettings
 from common.streams.progress import ProgressEvent
 
@@ -18,6 +19,8 @@ class ToolMemory(Protocol):
     async def save_fact(self, call_id: str, proposed: ProposedFact) -> FactOutcome: ...
 
     async def recall(self, topic: str) -> Recalled: ...
+
+    async def read_skill(self, name: str) -> PersonalSkill | None: ...
 
 
 class Progress(Protocol):
@@ -35,8 +38,8 @@ class ToolContext:
     settings: UserSettings
     memory: ToolMemory
     progress: Progress
-    loaded_skills: frozenset[str] = frozenset()
-    """Skills whose bodies the model has in front of it."""
+    loaded_skills: Mapping[str, str] = field(default_factory=dict)
+    """Skills whose bodies the model has in front of it, with the body as it was read."""
 
 
 class Fault(StrEnum):
