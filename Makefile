@@ -23,7 +23,7 @@ TOKEN_USER := me
 TARGET := local
 
 .PHONY: help setup lock lock-parts demo run chat usage token up down check-invariants replay check format contracts metrics providers \
-  bench-cache bench-overhead eval-memory clean \
+  bench-cache bench-overhead eval-memory eval-skills clean \
   test test-services test-containers test-compose
 
 help: ## Show this list
@@ -155,6 +155,9 @@ bench-overhead: setup ## Measure what ShoppingX itself adds to a turn, on a quie
 
 eval-memory: setup ## Measure what long-term memory can be trusted with; PARTS="gate …" for some; JSON on the last line
 	$(BIN)/python -m bench.memory $(if $(PARTS),--parts $(PARTS))
+
+eval-skills: setup ## Measure whether each skill is read when it should be, on whatever model is set; JSON on the last line
+	@$(BIN)/python -m bench.skill_triggers
 
 clean: ## Remove local data, caches and the environment
 	-@test ! -f .local/compose/environment || $(BIN)/python -m devstack down --volumes

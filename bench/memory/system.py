@@ -39,13 +39,14 @@ async def memory_under_test() -> AsyncIterator[MemoryUnderTest]:
             template_database(postgres) as template,
             database_from(postgres, template) as database,
             serving_memory(memory_settings(database, valkey, directory)) as memory,
-            _offline_model() as model_url,
+            offline_model() as model_url,
         ):
             yield MemoryUnderTest(memory, model_url)
 
 
 @asynccontextmanager
-async def _offline_model() -> AsyncIterator[str]:
+async def offline_model() -> AsyncIterator[str]:
+    """The base URL of an offline model in this process."""
     config = uvicorn.Config(build_app(OfflineModelSettings()), log_config=None, access_log=False)
     async with serving(WithoutSignals(config), listening_socket(LOOPBACK, 0)) as url:
         yield f"{url}/v1"

@@ -294,6 +294,17 @@ async def test_favourites(client: httpx2.AsyncClient) -> None:
     assert (await client.get("/api/favourites")).json() == {"item_ids": ["bag-2"]}
 
 
+async def test_personal_skills(client: httpx2.AsyncClient) -> None:
+    skill = {"name": "office-snacks", "description": "当我买零食时读", "body": "1. 只看小包装"}
+    made = await client.post("/api/skills", json=skill)
+    assert (made.status_code, {name: made.json()[name] for name in skill}) == (201, skill)
+    assert problem(await client.post("/api/skills", json=skill)) == (409, "skill-exists")
+    assert (await client.get("/api/skills")).json() == {"skills": [made.json()]}
+    assert (await client.delete("/api/skills/office-snacks")).status_code == 204
+    assert problem(await client.delete("/api/skills/office-snacks")) == (404, "not-found")
+    assert (await client.get("/api/skills")).json() == {"skills": []}
+
+
 async def test_a_memory_service_that_is_down_is_a_clear_answer(gateway: RunningGateway) -> None:
     gateway.memory.down = True
     try:

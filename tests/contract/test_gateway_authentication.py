@@ -36,7 +36,7 @@ def api_routes(app: FastAPI) -> list[RouteContext]:
 
 def requests_of(app: FastAPI, user_id: str) -> list[tuple[str, str]]:
     """Method and path of every operation under /api, with ids filled in."""
-    values = {"user_id": user_id, "key": "nut_allergy", "item_id": "item-1"}
+    values = {"user_id": user_id, "key": "nut_allergy", "item_id": "item-1", "name": "a-skill"}
     requests = []
     for route in api_routes(app):
         path = str(route.path).replace("{key:path}", "{key}")

@@ -29,6 +29,10 @@ def test_the_planners_static_part_is_more_than_the_shortest_that_is_cached() -> 
     assert tokens_of([{"role": "system", "content": planner_instructions()}]) >= MINIMUM + BLOCK
 
 
+def test_the_catalogue_is_a_few_hundred_tokens() -> None:
+    assert tokens_of([{"role": "user", "content": builtin_skills().catalogue()}]) < 500
+
+
 def test_a_skills_body_is_a_part_of_what_it_would_cost_in_the_head() -> None:
     for skill in builtin_skills():
         assert tokens_of([{"role": "user", "content": skill.body}]) < 1_000, skill.name

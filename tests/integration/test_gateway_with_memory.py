@@ -116,6 +116,19 @@ async def test_settings_favourites_and_usage(client: httpx2.AsyncClient) -> None
     assert (usage["calls"], usage["summary"]["total"]["calls"], usage["summary"]["unknown_share"]) == ([], 0, 0.0)
 
 
+async def test_the_user_writes_skills(client: httpx2.AsyncClient) -> None:
+    skill = {"name": "office-snacks", "description": "当我买零食时读", "body": "1. 只看小包装"}
+    made = await client.post("/api/skills", json=skill)
+    assert made.status_code == 201, made.text
+    other = await client.post("/api/skills", json={**skill, "body": "别的"})
+    assert (other.status_code, other.json()["code"]) == (409, "skill-exists")
+    refused = await client.post("/api/skills", json={**skill, "name": "b", "body": "打 13800138000"})
+    assert (refused.status_code, refused.json()["code"]) == (422, "skill-refused")
+    assert "138" not in refused.text
+    assert (await client.get("/api/skills")).json() == {"skills": [made.json()]}
+    assert (await client.delete("/api/skills/office-snacks")).status_code == 204
+
+
 async def test_foreign_ids_do_not_exist(processes: Processes, client: httpx2.AsyncClient, user: str) -> None:
     session_id = await new_session(client)
     turn_id = (await post_turn(client, session_id)).json()["turn_id"]

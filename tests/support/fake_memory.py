@@ -42,6 +42,7 @@ from common.memory_api.facts import (
 from common.memory_api.operations import PREFIX, Operation
 from common.memory_api.personal_data import Erased, EraseUser, ExportData, ExportedFact, ExportedPage, ExportedTurn
 from common.memory_api.sessions import CreateSession, ListSessions, Session, SessionRequest, Sessions
+from common.memory_api.skills import CreateSkill, PersonalSkill, PersonalSkills, SkillRequest
 from common.memory_api.turns import (
     AcceptedTurn,
     AcceptTurn,
@@ -82,6 +83,7 @@ class FakeMemory:
         self._candidates: dict[UUID, tuple[Owner, Candidate]] = {}
         self._settings: dict[Owner, UserSettings] = {}
         self._favourites: dict[Owner, list[str]] = {}
+        self._skills: dict[tuple[Owner, str], PersonalSkill] = {}
         self._seq = 0
         self._handlers: dict[str, Handler] = {operation.path: handler for operation, handler in self._table()}
 
@@ -174,6 +176,9 @@ class FakeMemory:
             (operations.LIST_FAVOURITES, self._list_favourites),
             (operations.ADD_FAVOURITE, self._add_favourite),
             (operations.REMOVE_FAVOURITE, self._remove_favourite),
+            (operations.LIST_SKILLS, self._list_skills),
+            (operations.CREATE_SKILL, self._create_skill),
+            (operations.DELETE_SKILL, self._delete_skill),
         ]
 
     # Sessions and turns.
@@ -431,6 +436,22 @@ class FakeMemory:
         own = [item for item in self._favourites.get(request.owner, []) if item != request.item_id]
         self._favourites[request.owner] = own
         return Favourites(item_ids=own)
+
+    def _list_skills(self, request: OwnedRequest) -> PersonalSkills:
+        own = [skill for (owner, _), skill in self._skills.items() if owner == request.owner]
+        return PersonalSkills(skills=sorted(own, key=lambda skill: skill.name))
+
+    def _create_skill(self, request: CreateSkill) -> PersonalSkill:
+        key = request.owner, request.skill.name
+        if key in self._skills:
+            raise ProblemError(ProblemCode.SKILL_EXISTS)
+        self._skills[key] = PersonalSkill(**request.skill.model_dump(), created_at=_now())
+        return self._skills[key]
+
+    def _delete_skill(self, request: SkillRequest) -> Done:
+        if self._skills.pop((request.owner, request.name), None) is None:
+            raise ProblemError(ProblemCode.NOT_FOUND)
+        return Done()
 
 
 def _owned(rows: dict[UUID, tuple[Owner, Row]], row_id: UUID, owner: Owner) -> Row:

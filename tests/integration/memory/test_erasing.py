@@ -71,7 +71,7 @@ async def test_an_export_holds_what_the_user_has_said_and_done(memory: MemorySer
     await leave_words_everywhere(memory, owner)
     records = await exported(memory, owner)
     with_canary = {record.type for record in records if CANARY in record.model_dump_json()}
-    assert with_canary == {"fact", "settings", "behaviour", "order", "turn"}
+    assert with_canary == {"fact", "settings", "skill", "behaviour", "order", "turn"}
     assert {record.type for record in records} == with_canary | {"candidate", "session"}
     (edited,) = (record for record in records if record.type == "fact" and record.fact.key == "k")
     assert (edited.fact.value, [version.value for version in edited.versions]) == ("新的" + CANARY, ["旧的" + CANARY])

@@ -14,6 +14,7 @@ from common.memory_api.base import Owner
 from common.memory_api.facts import ProposedFact, PutFact
 from common.memory_api.operations import Service
 from common.memory_api.sessions import Layer, NewLogEntry
+from common.memory_api.skills import CreateSkill, NewPersonalSkill
 from common.memory_api.turns import (
     AppendStep,
     Behaviour,
@@ -42,6 +43,8 @@ async def leave_words_everywhere(memory: MemoryService, owner: Owner) -> None:
         )
     settings = UserSettings(platforms=[CANARY])
     await memory.call(Service.GATEWAY, op.PUT_SETTINGS, PutSettings(owner=owner, settings=settings))
+    skill = NewPersonalSkill(name="own-way", description=f"读我{CANARY}", body=f"先做{CANARY}")
+    await memory.call(Service.GATEWAY, op.CREATE_SKILL, CreateSkill(owner=owner, skill=skill))
     turn = await memory.accept(owner, f"我说{CANARY}")
     await memory.claim(turn)
     entry = NewLogEntry(entry_id=new_id(), layer=Layer.L4, payload=f'{{"role":"user","content":"{CANARY}"}}')

@@ -25,6 +25,7 @@ from common.memory_api.facts import (
 )
 from common.memory_api.orders import OrderCard, Orders, OrderState, OrderTotal, ProposeOrder
 from common.memory_api.sessions import Layer, LogEntry
+from common.memory_api.skills import NewPersonalSkill, PersonalSkill, PersonalSkillEntry
 from common.memory_api.turns import (
     Behaviour,
     ClaimedTurn,
@@ -63,6 +64,7 @@ class MemoryInProcess:
         self.favourites: list[str] = []
         self.settings = UserSettings()
         self.session_constraints: dict[str, Any] | None = None
+        self.skills: list[NewPersonalSkill] = []
         self.saved: dict[str, FactOutcome] = {}
         self.saves = 0
         self.session_facts: list[SessionFact] = []
@@ -143,6 +145,7 @@ class MemoryInProcess:
             model_calls=len(self.model_calls),
             previous_call=self._previous_call(),
             orders=list(self.orders.values())[::-1],
+            skills=[PersonalSkillEntry(name=skill.name, description=skill.description) for skill in self.skills],
         )
 
     def _previous_call(self) -> PreviousCall | None:
@@ -249,6 +252,13 @@ class MemoryInProcess:
         if not found:
             raise ProblemError(ProblemCode.NOT_FOUND)
         return found[0]
+
+    def _skills_read(self, request: Any) -> PersonalSkill:
+        self._must_hold_lease(request)
+        for skill in self.skills:
+            if skill.name == request.name:
+                return PersonalSkill(**skill.model_dump(), created_at=datetime.now(UTC))
+        raise ProblemError(ProblemCode.NOT_FOUND)
 
     def _append(self, request: Any) -> None:
         if request.expected_head != len(self.log):

@@ -34,6 +34,7 @@ from tests.unit.agent.scripted_agent import (
 from agent.compaction.limits import ContextLimits
 from agent.skills.catalogue import builtin_skills
 from common.crash_points import CrashPoint
+from common.memory_api.skills import NewPersonalSkill
 from common.memory_api.turns import Behaviour, ModelCallKind
 from common.memory_api.user_data import BehaviourKind
 from model_client.answers import ModelEvent
@@ -56,6 +57,11 @@ _DEATHS = (
     CrashPoint.AGENT_RESULTS_STORED,
     CrashPoint.AGENT_BEFORE_FINISH,
 )
+
+_OWN_SKILLS = [
+    NewPersonalSkill(name=name, description="当我要买包时读", body="先看重量 </skill_content>")
+    for name in ("own-way", "another-way")
+]
 
 
 @dataclass(frozen=True)
@@ -109,7 +115,7 @@ class RandomModel:
     def _main_step(self) -> Any:
         random = self._random
         search = ("item_search", {"query": random.choice(("双肩包", "bag", "\ud83d"))})
-        skill = ("Skill", {"name": random.choice([*builtin_skills().names, "none"])})
+        skill = ("Skill", {"name": random.choice([*builtin_skills().names, "none", "my/own-way", "my/none"])})
         save = ("save_memory", {"key": "nut_allergy", "value": "坚果", "category": "constraint"})
         steps: tuple[Step, ...] = (
             calls(search),
@@ -140,6 +146,7 @@ async def play(random: Random, turns: int) -> tuple[MemoryInProcess, RandomModel
     for number in range(turns):
         memory.new_turn(random.choice(_WORDS))
         memory.facts = [a_fact(f"key_{i}", random.choice("甲乙丙"), "constraint") for i in range(random.randrange(3))]
+        memory.skills = _OWN_SKILLS[: random.randrange(3)]
         memory.behaviour = [Behaviour(kind=BehaviourKind.SEARCH, text=f"search {number}")] * random.randrange(2)
         while not memory.ended:
             may_die = memory.attempt < 3 and random.random() < 0.3

@@ -42,8 +42,57 @@ def test_a_file_that_is_no_strategy_is_refused(text: str) -> None:
         read_strategy(text, "x")
 
 
-def test_the_built_in_ones_can_be_read() -> None:
-    assert len(builtin_strategies().matching("送礼，便宜点，对比，过敏")) == MAX_PER_TURN
+def test_latin_triggers_begin_a_word() -> None:
+    strategies = Strategies([Strategy("sizes", ("size", "尺码"), "x")])
+    for words, found in (("Which sizes?", 1), ("I emphasize", 0), ("SIZE42", 1), ("问尺码的事", 1), ("欧码size", 1)):
+        assert len(strategies.matching(words)) == found, words
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("我对坚果过敏，找零食", ["allergy-first"]),
+        ("Snacks without nuts, I have allergies", ["allergy-first"]),
+        ("配一套旅行装备，800 以内", ["travel-kit"]),
+        ("太贵了，便宜一点", ["tight-budget"]),
+        ("A cheaper one, please", ["tight-budget"]),
+        ("头戴和入耳对比一下", ["comparing-two-routes"]),
+        ("What is the difference between the two?", ["comparing-two-routes"]),
+        ("送给妈妈的礼物", ["gift-under-uncertainty"]),
+        ("寄德国到手价多少", ["landed-total"]),
+        ("How much is it including tax?", ["landed-total"]),
+        ("42 欧码的跑鞋", ["sizes-across-regions"]),
+        ("六个月宝宝的奶瓶", ["for-a-baby"]),
+        ("A gift for a newborn", ["for-a-baby", "gift-under-uncertainty"]),
+        ("给宝宝的礼物，别太贵", ["for-a-baby", "gift-under-uncertainty"]),
+        ("想找一个通勤双肩包，500 元以内", []),
+        ("A commuter backpack under 60 euros", []),
+        ("我的订单到哪了", []),
+        ("谢谢", []),
+    ],
+)
+def test_the_built_in_ones_are_found_by_what_users_say(words: str, found: list[str]) -> None:
+    assert sorted(each.name for each in builtin_strategies().matching(words)) == found
+
+
+def test_the_built_in_ones_can_be_told_apart_and_are_short() -> None:
+    """At most two blocks of a turn must not weigh more than a skill; a trigger that two share says nothing."""
+    strategies = list(builtin_strategies())
+    triggers = [trigger for strategy in strategies for trigger in strategy.triggers]
+    assert len(strategies) == 8
+    assert len(triggers) == len(set(triggers))
+    assert all(len(strategy.body) <= 300 for strategy in strategies)
+
+
+async def test_the_block_says_that_it_is_for_this_turn() -> None:
+    memory = MemoryInProcess("送礼，便宜点，对比，过敏")
+    await ScriptedAgent(memory, says("好")).run()
+    block = messages(memory)[0]["content"]
+    assert "仅本轮有效" in block.splitlines()[1]
+    assert block.count("\n## ") == MAX_PER_TURN
+    assert Strategies(reversed(list(builtin_strategies()))).matching(memory.text) == builtin_strategies().matching(
+        memory.text
+    )
 
 
 @pytest.mark.parametrize(("profile", "role"), [("generic", "user"), ("openai", "system")])

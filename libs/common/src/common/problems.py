@@ -32,6 +32,9 @@ class ProblemCode(StrEnum):
     MEMORY_FULL = "memory-full"
     MEMORY_DISABLED = "memory-disabled"
     NOTHING_TO_UNDO = "nothing-to-undo"
+    SKILL_REFUSED = "skill-refused"
+    SKILL_EXISTS = "skill-exists"
+    SKILLS_FULL = "skills-full"
     PRECONDITION_FAILED = "precondition-failed"
     TOO_MANY_REQUESTS = "too-many-requests"
     OVERLOADED = "overloaded"
@@ -63,6 +66,9 @@ _STATUS_AND_TITLE: dict[ProblemCode, tuple[int, str]] = {
     ProblemCode.MEMORY_FULL: (409, "The long-term memory is full"),
     ProblemCode.MEMORY_DISABLED: (409, "The long-term memory is switched off"),
     ProblemCode.NOTHING_TO_UNDO: (409, "The fact has no earlier version"),
+    ProblemCode.SKILL_REFUSED: (422, "A skill holds no account, document or contact data"),
+    ProblemCode.SKILL_EXISTS: (409, "There is a skill of this name already"),
+    ProblemCode.SKILLS_FULL: (409, "There is no room for another skill"),
     ProblemCode.PRECONDITION_FAILED: (412, "It has changed since you read it"),
     ProblemCode.TOO_MANY_REQUESTS: (429, "Too many requests"),
     ProblemCode.OVERLOADED: (503, "Too much is waiting already"),

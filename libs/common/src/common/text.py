@@ -13,7 +13,8 @@ USER_TEXT_MAX = 8_000
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
+    """The text itself. Raises ValueError where something between here and the reader could not carry it."""
     if "\x00" in text:
         raise ValueError("must not contain NUL")
     if _SURROGATE.search(text):
@@ -21,11 +22,11 @@ def _storable(text: str) -> str:
     return text
 
 
-StorableText = Annotated[str, AfterValidator(_storable)]
+StorableText = Annotated[str, AfterValidator(storable)]
 """A string without NUL and lone surrogates; everything else is the user's own business."""
 
 UserText = Annotated[
-    str, StringConstraints(min_length=1, max_length=USER_TEXT_MAX, pattern=r"\S"), AfterValidator(_storable)
+    str, StringConstraints(min_length=1, max_length=USER_TEXT_MAX, pattern=r"\S"), AfterValidator(storable)
 ]
 
 

@@ -28,6 +28,7 @@ from agent.orders.pending_order_block import PendingOrders
 from agent.planner.planner import Planner
 from agent.settings import AgentSettings, CatalogueSettings
 from agent.skills.catalogue import Skills, builtin_skills
+from agent.skills.personal import PersonalCatalogue
 from agent.strategies.strategies import builtin_strategies
 from agent.tools.registry import ToolRegistry, build_tools
 from agent.tools.runner import ToolRunner
@@ -99,7 +100,7 @@ def build_loop(
     loop = TurnLoop(
         measured(ModelCallKind.MAIN),
         settings.model_main,
-        Opening(planner, [PendingOrders(), builtin_strategies()], hooks, make),
+        Opening(planner, [PersonalCatalogue(), PendingOrders(), builtin_strategies()], hooks, make),
         ToolRunner(tools, clock, lambda: crash_points.reach(CrashPoint.AGENT_TOOL_EFFECT_DONE), metrics),
         make,
         hooks,

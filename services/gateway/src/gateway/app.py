@@ -42,6 +42,7 @@ from gateway.preferences.import_routes import router as imports
 from gateway.preferences.routes import router as preferences
 from gateway.sessions.routes import router as sessions
 from gateway.settings import GatewaySettings
+from gateway.skills.routes import router as skills
 from gateway.turns.acceptance import TurnAcceptance
 from gateway.turns.announcement import TurnAnnouncer
 from gateway.turns.cancellation import TurnCancellation
@@ -62,6 +63,7 @@ _API_ROUTERS = (
     personal_data,
     user_settings,
     favourites,
+    skills,
 )
 
 

@@ -41,6 +41,7 @@ from memory.personal_data.exporting import export_data
 from memory.replay.jobs import cancel_replay, list_replays, show_replay, start_replay
 from memory.sessions.closing import finish_closing
 from memory.sessions.sessions import create_session, end_session, get_session, list_sessions
+from memory.skills.personal_skills import create_skill, delete_skill, list_skills, read_skill
 from memory.turns.accept import accept_turn
 from memory.turns.cancel import cancel_turn
 from memory.turns.claim import claim_turn, release_turn, renew_lease
@@ -96,6 +97,10 @@ _IN_USER_TRANSACTION: Mapping[Operation[Any, Any], UseCase] = {
     op.GET_ORDER: get_order,
     op.CONFIRM_ORDER: confirm_order,
     op.CANCEL_ORDER: cancel_order,
+    op.LIST_SKILLS: list_skills,
+    op.CREATE_SKILL: create_skill,
+    op.DELETE_SKILL: delete_skill,
+    op.READ_SKILL: read_skill,
 }
 
 _ON_DATABASE_AND_REDIS: Mapping[Operation[Any, Any], UseCase] = {

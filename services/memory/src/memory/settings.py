@@ -36,6 +36,8 @@ class MemorySettings(ServiceSettings):
     """What long-term memory refuses besides the built-in rules: a JSON object of names and RE2 patterns."""
     memory_max_facts: int = Field(default=500, ge=1)
     """Facts of one user; also the number of candidates that may wait for their word."""
+    personal_skills_max: int = Field(default=20, ge=1)
+    """Skills that one user may have written."""
     memory_retention_days: int = Field(default=365, ge=0, le=36_500)
     """Days after which a fact that nobody said again is unreadable; 0 keeps it. Constraints are always kept."""
     memory_decay_days: int = Field(default=180, ge=0, le=36_500)

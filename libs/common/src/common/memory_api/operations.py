@@ -15,6 +15,7 @@ from common.memory_api import (
     personal_data,
     replay,
     sessions,
+    skills,
     turns,
     usage,
     user_data,
@@ -114,6 +115,10 @@ LIST_ORDERS = _operation("orders/list", orders.ListOrders, orders.Orders, _G, _A
 GET_ORDER = _operation("orders/get", orders.OrderRequest, orders.OrderCard, _G, _A)
 CONFIRM_ORDER = _operation("orders/confirm", orders.OrderRequest, orders.OrderCard, _G)
 CANCEL_ORDER = _operation("orders/cancel", orders.OrderRequest, orders.OrderCard, _G)
+LIST_SKILLS = _operation("skills/list", OwnedRequest, skills.PersonalSkills, _G)
+CREATE_SKILL = _operation("skills/create", skills.CreateSkill, skills.PersonalSkill, _G)
+DELETE_SKILL = _operation("skills/delete", skills.SkillRequest, Done, _G)
+READ_SKILL = _operation("skills/read", skills.ReadSkill, skills.PersonalSkill, _A)
 
 EXPORT_DATA = _operation("personal-data/export", personal_data.ExportData, personal_data.ExportedPage, _G)
 ERASE_USER = _operation("personal-data/erase", personal_data.EraseUser, personal_data.Erased, _G)

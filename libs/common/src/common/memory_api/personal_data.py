@@ -9,6 +9,7 @@ from common.memory_api.base import Message, OwnedRequest
 from common.memory_api.facts import Candidate, FactDetail
 from common.memory_api.orders import OrderCard
 from common.memory_api.sessions import Session
+from common.memory_api.skills import PersonalSkill
 from common.memory_api.turns import FailureCode, ItemCard, TurnStatus
 from common.memory_api.user_data import BehaviourKind, UserSettings
 
@@ -28,6 +29,10 @@ class ExportedSettings(UserSettings):
 class ExportedFavourite(Message):
     type: Literal["favourite"] = "favourite"
     item_id: str
+
+
+class ExportedSkill(PersonalSkill):
+    type: Literal["skill"] = "skill"
 
 
 class ExportedBehaviour(Message):
@@ -67,6 +72,7 @@ ExportedRecord = Annotated[
     | ExportedCandidate
     | ExportedSettings
     | ExportedFavourite
+    | ExportedSkill
     | ExportedBehaviour
     | ExportedOrder
     | ExportedSession

@@ -11,6 +11,7 @@ from common.memory_api.base import LeasedRequest, Message, OwnedRequest
 from common.memory_api.facts import FactOutcome
 from common.memory_api.orders import OrderCard
 from common.memory_api.sessions import LogEntry, NewLogEntry
+from common.memory_api.skills import PersonalSkillEntry
 from common.memory_api.user_data import BehaviourKind, UserSettings
 from common.text import StorableText, UserText
 
@@ -116,6 +117,7 @@ class ClaimedTurn(Message):
     model_calls: int = Field(description="Number of model calls stored for this turn so far")
     previous_call: PreviousCall | None = None
     orders: list[OrderCard] = Field(default_factory=list, description="The user's newest cards, newest first")
+    skills: list[PersonalSkillEntry] = Field(default_factory=list, description="The user's own, by name")
 
 
 class RenewLease(LeasedRequest):

@@ -15,6 +15,7 @@ _TAGS = (
     "pending_order",
     "skill_content",
     "available_skills",
+    "my_skills",
     "session_summary",
     "compaction_request",
     "recent_conversation",

@@ -46,6 +46,18 @@ def summary_of(entry: LogEntry) -> Summary | None:
         return None
 
 
+def standing(log: Sequence[LogEntry]) -> list[LogEntry]:
+    """The messages of the log that a request still shows as they were, or as a placeholder: what no summary took."""
+    left: list[LogEntry] = []
+    for entry in log:
+        summary = summary_of(entry) if entry.kind is EntryKind.SUMMARY else None
+        if summary is not None and summary.message is not None:
+            left = [each for each in left if each.position in summary.kept or each.position >= summary.tail_from]
+        elif entry.kind is EntryKind.MESSAGE:
+            left.append(entry)
+    return left
+
+
 def last_attempt_to_summarise(log: Sequence[LogEntry]) -> tuple[LogEntry, Summary] | None:
     for entry in reversed(log):
         if entry.kind is EntryKind.SUMMARY and (summary := summary_of(entry)) is not None:

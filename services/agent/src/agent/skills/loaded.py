@@ -1,7 +1,8 @@
 """Which skills a conversation has in front of it: their bodies stand in its requests."""
 
+import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from agent.context.rendering import Part
 
@@ -18,6 +19,7 @@ def skill_in(part: Part) -> str | None:
     return found["name"] if found else None
 
 
-def loaded_skills(parts: Iterable[Part]) -> frozenset[str]:
-    """What compaction took is not among them, and may be read again."""
-    return frozenset(name for part in parts if (name := skill_in(part)) is not None)
+def loaded_skills(parts: Iterable[Part]) -> Mapping[str, str]:
+    """By name, what of each was read last. What compaction took is not among them, and may be read again; so may a
+    skill that its user has written anew since."""
+    return {name: json.loads(part.text)["content"] for part in parts if (name := skill_in(part)) is not None}

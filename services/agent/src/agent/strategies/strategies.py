@@ -1,6 +1,7 @@
 """Strategies in files, found by the user's words. L2: they stand with the turn they are for and nowhere else."""
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -13,7 +14,7 @@ from common.text import normalise
 
 MAX_PER_TURN = 2
 
-_HEADING = "以下打法只用于本轮；与用户的原话或长期记忆冲突时，以用户的话为准。"
+_HEADING = "以下打法仅本轮有效；与用户的原话、长期记忆或硬性约束冲突时，以后者为准。"
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,9 @@ class Strategies:
     def __init__(self, strategies: Iterable[Strategy]) -> None:
         self._strategies = tuple(sorted(strategies, key=lambda strategy: strategy.name))
 
+    def __iter__(self) -> Iterator[Strategy]:
+        return iter(self._strategies)
+
     def block(self, claimed: ClaimedTurn, log: Sequence[LogEntry]) -> str | None:
         matched = self.matching(claimed.text)
         if not matched:
@@ -42,11 +46,20 @@ class Strategies:
         """At most two: those with the longest trigger in the words, since it says most; ties by name."""
         folded = normalise(words)
         lengths = {
-            strategy.name: max((len(trigger) for trigger in strategy.triggers if trigger in folded), default=0)
+            strategy.name: max(
+                (len(trigger) for trigger in strategy.triggers if _stands_in(trigger, folded)), default=0
+            )
             for strategy in self._strategies
         }
         matched = [strategy for strategy in self._strategies if lengths[strategy.name]]
         return sorted(matched, key=lambda strategy: (-lengths[strategy.name], strategy.name))[:MAX_PER_TURN]
+
+
+def _stands_in(trigger: str, words: str) -> bool:
+    """Latin letters count from the beginning of a word (`gift` in `gifts`, `size` not in `emphasize`); Chinese has no
+    words to begin."""
+    before = "(?<![a-z0-9])" if trigger.isascii() else ""
+    return re.search(before + re.escape(trigger), words) is not None
 
 
 def read_strategy(text: str, name: str) -> Strategy:

@@ -11,6 +11,7 @@ from agent.session_constraints.constraints import SessionConstraints
 from common.memory_api.facts import FactOutcome, ProposedFact, Recalled
 from common.memory_api.orders import NewOrder, OrderCard, OrderState
 from common.memory_api.sessions import LogEntry
+from common.memory_api.skills import PersonalSkill
 from common.memory_api.user_data import UserSettings
 from common.streams.progress import ProgressEvent
 
@@ -28,6 +29,8 @@ class ToolMemory(Protocol):
 
     async def orders(self, state: OrderState | None, *, limit: int) -> list[OrderCard]: ...
 
+    async def read_skill(self, name: str) -> PersonalSkill | None: ...
+
 
 class Progress(Protocol):
     """Where a tool tells whoever watches the turn. Never waits, never fails."""
@@ -44,8 +47,6 @@ class ToolContext:
     settings: UserSettings
     memory: ToolMemory
     progress: Progress
-    loaded_skills: frozenset[str] = frozenset()
-    """Skills whose bodies the model has in front of it."""
     session_constraints: SessionConstraints = field(default_factory=SessionConstraints)
     """P_t as this turn's plan left it."""
     favourites: frozenset[str] = frozenset()
@@ -56,6 +57,8 @@ class ToolContext:
     """The session's log before this turn."""
     entries: Sequence[LogEntry] = ()
     """The log of this turn."""
+    loaded_skills: Mapping[str, str] = field(default_factory=dict)
+    """Skills whose bodies the model has in front of it, with the body as it was read."""
 
 
 class Fault(StrEnum):

@@ -20,6 +20,7 @@ from common.memory_api.facts import (
 from common.memory_api.operations import Operation
 from common.memory_api.orders import ListOrders, NewOrder, OrderCard, OrderRequest, OrderState, ProposeOrder
 from common.memory_api.sessions import NewLogEntry
+from common.memory_api.skills import PersonalSkill, ReadSkill
 from common.memory_api.turns import (
     AppendStep,
     Behaviour,
@@ -35,6 +36,7 @@ from common.memory_api.turns import (
     RenewLease,
     TurnReference,
 )
+from common.problems import ProblemCode, ProblemError
 
 Request = TypeVar("Request", bound=Message)
 Response = TypeVar("Response", bound=Message)
@@ -160,3 +162,13 @@ class LeasedTurn:
     async def orders(self, state: OrderState | None, *, limit: int) -> list[OrderCard]:
         request = ListOrders(owner=self._owner, state=state, limit=limit)
         return (await self._memory.call(operations.LIST_ORDERS, request, retry_for=_TOOL_RETRY_SECONDS)).orders
+
+    async def read_skill(self, name: str) -> PersonalSkill | None:
+        """One of the user's own skills; None where there is none of that name."""
+        request = ReadSkill(owner=self._owner, turn_id=self._turn_id, lease_token=self._lease_token, name=name)
+        try:
+            return await self._memory.call(operations.READ_SKILL, request, retry_for=_TOOL_RETRY_SECONDS)
+        except ProblemError as problem:
+            if problem.code is ProblemCode.NOT_FOUND:
+                return None
+            raise

@@ -28,7 +28,8 @@ _MEDIA_TYPE = JSON_LINES[0]
     },
 )
 async def export_data(owner: NamedOwner, memory: Memory) -> StreamingResponse:
-    """Facts with versions and sources, candidates, settings, favourites, behaviour history, sessions and turns."""
+    """Facts with versions and sources, candidates, settings, favourites, your skills, behaviour history, sessions and
+    turns."""
     page = await first_page(memory, owner)
     return StreamingResponse(
         export_lines(memory, owner, page),

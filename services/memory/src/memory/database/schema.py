@@ -101,6 +101,17 @@ favourites = _owned(
     key=("item_id",),
 )
 
+personal_skills = _owned(
+    "personal_skills",
+    Column("skill_id", Uuid, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("description", LargeBinary, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Column("created_at", _Time, nullable=False),
+    UniqueConstraint("tenant_id", "user_id", "name", name="personal_skills_name_key"),
+    key=("skill_id",),
+)
+
 sessions = _owned(
     "sessions",
     Column("session_id", Uuid, nullable=False),

@@ -21,6 +21,7 @@ from common.memory_api.personal_data import (
     ExportedRecord,
     ExportedSession,
     ExportedSettings,
+    ExportedSkill,
     ExportedTurn,
 )
 from common.memory_api.turns import FailureCode, TurnStatus
@@ -35,6 +36,7 @@ from memory.facts.history import fact_details
 from memory.facts.rows import read_rows
 from memory.orders.listing import all_orders
 from memory.sessions.sessions import sessions_after
+from memory.skills.personal_skills import list_skills
 from memory.turns.rows import items, reply, user_text
 from memory.user_data.favourites import favourite_items
 from memory.user_data.settings import get_settings
@@ -68,6 +70,7 @@ async def _memory(tx: UserTransaction, request: OwnedRequest) -> list[ExportedRe
         *(ExportedCandidate.model_validate(dict(candidate)) for candidate in candidates),
         ExportedSettings.model_validate(dict(await get_settings(tx, request))),
         *(ExportedFavourite(item_id=item_id) for item_id in await favourite_items(tx)),
+        *(ExportedSkill.model_validate(dict(skill)) for skill in (await list_skills(tx, request)).skills),
         *await _behaviour(tx),
         *(ExportedOrder.model_validate(dict(order)) for order in await all_orders(tx)),
     ]

@@ -27,6 +27,7 @@ from memory.dispatch.records import hand_back, lock_work, must_hold_lease, renew
 from memory.encryption.cipher import Place
 from memory.orders.listing import newest_orders
 from memory.sessions.log import read_log
+from memory.skills.personal_skills import STORED_CATALOGUE, open_catalogue
 from memory.turns.rows import TurnRow, change_turn, find_turn, user_text
 from memory.user_data.behaviour import recent_behaviour
 from memory.user_data.favourites import FAVOURITES_IN_ORDER
@@ -67,6 +68,7 @@ _CONTEXT = Statement(
         sessions.c.session_constraints,
         STORED_SETTINGS.label("settings"),
         FAVOURITES_IN_ORDER.label("favourites"),
+        STORED_CATALOGUE.label("skills"),
         select(func.count())
         .where(own(model_calls), model_calls.c.turn_id == bindparam("turn_id"))
         .scalar_subquery()
@@ -143,6 +145,7 @@ async def _claimed(tx: UserTransaction, turn: TurnRow, attempt: int, deadline_at
         model_calls=session.stored_calls,
         orders=await newest_orders(tx),
         previous_call=session.previous_call and PreviousCall.model_validate_json(session.previous_call),
+        skills=open_catalogue(tx, session.skills),
     )
 
 

@@ -1,0 +1,1 @@
+"""Skills that users write for themselves."""
