@@ -12,6 +12,7 @@ from dataclasses import replace
 from agent.compaction.compactor import Compactor
 from agent.compaction.limits import estimated_tokens
 from agent.context.entries import EntryFactory
+from agent.context.memory_block import constraints_in
 from agent.context.probe import SentRequest
 from agent.context.rendering import Rendering
 from agent.loop.call_records import call_on_log
@@ -23,11 +24,12 @@ from agent.loop.opening import Opening
 from agent.loop.refusals import refused_calls
 from agent.loop.speech import AnswerSpeech
 from agent.loop.turn import Outcome, Turn
-from agent.loop.turn_state import TurnState, offered_items, read_state
+from agent.loop.turn_state import TurnState, read_state
 from agent.planner.plan import stored_plan
 from agent.session_constraints.destination import KnownFact, resolve_dest_country_layered
 from agent.skills.loaded import loaded_skills
 from agent.tools import save_memory, shopping_summary
+from agent.tools.item_results import items_shown_in
 from agent.tools.runner import ToolRunner
 from agent.tools.shopping_summary import cards_of
 from agent.tools.tool import ShoppingSummary, ToolContext, ToolResult
@@ -188,6 +190,9 @@ class TurnLoop:
             session_constraints=turn.session_constraints,
             favourites=frozenset(turn.claimed.favourites),
             destination=await self._destination(turn),
+            constraints=constraints_in(turn.entries),
+            earlier=turn.earlier,
+            entries=turn.entries,
         )
 
     async def _destination(self, turn: Turn) -> str | None:
@@ -218,7 +223,7 @@ class TurnLoop:
         )
 
     def _conclude(self, turn: Turn, summary: ShoppingSummary, entries: list[NewLogEntry]) -> Outcome:
-        cards = cards_of(summary, offered_items(turn.entries))
+        cards = cards_of(summary, items_shown_in(turn.entries))
         if cards:
             turn.progress.emit(ProgressEvent.ITEMS, {"items": [card.model_dump(mode="json") for card in cards]})
         return Outcome(reply=summary.reply, items=cards, entries=entries)

@@ -9,9 +9,8 @@ from uuid import UUID
 from agent.context.messages import correction_code, message_of, tool_calls_of, tool_results
 from agent.planner.plan import is_plan
 from agent.tools import item_search
-from agent.tools.item_search import read_items
 from common.memory_api.sessions import Layer, LogEntry, NewLogEntry
-from common.memory_api.turns import Behaviour, ItemCard, MemoryUse
+from common.memory_api.turns import Behaviour, MemoryUse
 from common.memory_api.user_data import BehaviourKind
 from model_client.answers import ToolCall
 from model_client.arguments import read_arguments
@@ -71,14 +70,6 @@ def current_drive(entries: Sequence[LogEntry]) -> Sequence[LogEntry]:
         if plain and correction_code(following) is None:
             begin = position
     return entries[begin:]
-
-
-def offered_items(entries: Sequence[LogEntry]) -> list[ItemCard]:
-    """Every product the turn's searches returned."""
-    searches = {call.call_id for call in _calls_of(entries) if call.name == item_search.NAME}
-    return [
-        card for _, result in tool_results(entries) if result.call_id in searches for card in read_items(result.content)
-    ]
 
 
 def searches_of(entries: Sequence[LogEntry]) -> list[Behaviour]:

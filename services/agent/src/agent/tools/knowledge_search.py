@@ -3,27 +3,26 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from pydantic import BaseModel, StringConstraints
 
 from agent.knowledge.searching import GuideIndex
 from agent.tools.tool import ToolContext, ToolResult, function_schema
+from common.text import StorableText
 from model_client.exact_json import exact_json
 
 NAME = "knowledge_search"
 
 _SCHEMA = function_schema(
     NAME,
-    "查跨境购物的通用知识：关税与税费规则、尺码换算、材质与过敏原、退换货与保修、寄送限制和电压。"
-    "与这位用户无关；具体一件商品的到手价用 landed_price，商品本身用 item_search。",
-    {"question": {"type": "string", "description": "要查的问题，一句话，中文英文都可以"}},
-    ["question"],
+    "查跨境购物的通用指南：关税规则、尺码换算、材质与过敏原、退换与保修、寄送限制、电压插头。"
+    "不含具体商品，也与这位用户无关。",
+    {"query": {"type": "string", "description": "要查的问题，一句话"}},
+    ["query"],
 )
 
 
-class KnowledgeQuestion(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
-    question: Annotated[str, StringConstraints(min_length=1, max_length=500, strip_whitespace=True)]
+class _Arguments(BaseModel):
+    query: Annotated[StorableText, StringConstraints(min_length=1, max_length=500, strip_whitespace=True)]
 
 
 class KnowledgeSearch:
@@ -35,7 +34,6 @@ class KnowledgeSearch:
         self._index = index
 
     async def run(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-        asked = KnowledgeQuestion.model_validate(arguments)
-        found = self._index.find(asked.question)
+        found = self._index.find(_Arguments.model_validate(dict(arguments)).query)
         sections = [{"guide": one.guide, "heading": one.heading, "text": one.text} for one in found]
         return ToolResult(exact_json({"sections": sections}), f"{len(found)} sections")

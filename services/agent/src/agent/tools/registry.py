@@ -4,16 +4,22 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from agent.catalogue.catalogue import Catalogue
+from agent.knowledge.guides import load_sections
+from agent.knowledge.searching import GuideIndex
 from agent.skills.catalogue import Skills
-from agent.tools import item_search, recall_memories, save_memory
+from agent.tools import knowledge_search, recall_memories, save_memory
+from agent.tools.item_detail import ItemDetail
+from agent.tools.item_picker import ItemPicker
+from agent.tools.item_results import ITEM_TOOLS
 from agent.tools.item_search import ItemSearch
+from agent.tools.knowledge_search import KnowledgeSearch
 from agent.tools.recall_memories import RecallMemories
 from agent.tools.save_memory import SaveMemory
 from agent.tools.shopping_summary import ShoppingSummaryTool
 from agent.tools.skill import SkillTool
 from agent.tools.tool import Tool
 
-EXTERNAL_SOURCE_TOOLS = frozenset({item_search.NAME, recall_memories.NAME})
+EXTERNAL_SOURCE_TOOLS = ITEM_TOOLS | {knowledge_search.NAME, recall_memories.NAME}
 """Tools whose results hold words from outside: fenced as `<external_content>`."""
 
 MEMORY_BEARING_TOOLS = frozenset({save_memory.NAME, recall_memories.NAME})
@@ -39,5 +45,13 @@ class ToolRegistry:
 
 
 def build_tools(catalogue: Catalogue, skills: Skills) -> ToolRegistry:
-    tools: list[Tool] = [ItemSearch(catalogue), SaveMemory(), RecallMemories(), ShoppingSummaryTool()]
+    tools: list[Tool] = [
+        ItemSearch(catalogue),
+        ItemPicker(catalogue),
+        ItemDetail(catalogue),
+        KnowledgeSearch(GuideIndex(load_sections())),
+        SaveMemory(),
+        RecallMemories(),
+        ShoppingSummaryTool(),
+    ]
     return ToolRegistry([*tools, SkillTool(skills)] if skills.names else tools)

@@ -1,14 +1,16 @@
 """What a tool is: a schema the model sees, and a function from arguments to exactly one result."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 from uuid import UUID
 
 from agent.catalogue.terms import Language
+from agent.context.memory_block import RememberedConstraint
 from agent.session_constraints.constraints import SessionConstraints
 from common.memory_api.facts import FactOutcome, ProposedFact, Recalled
+from common.memory_api.sessions import LogEntry
 from common.memory_api.user_data import UserSettings
 from common.streams.progress import ProgressEvent
 
@@ -44,6 +46,12 @@ class ToolContext:
     """Item ids."""
     destination: str | None = None
     """The country the goods go to (ISO 3166-1 alpha-2), by the four layers; None where no layer names one."""
+    constraints: tuple[RememberedConstraint, ...] = ()
+    """The `[constraint]` lines of this turn's memory block."""
+    earlier: Sequence[LogEntry] = ()
+    """The session's log before this turn."""
+    entries: Sequence[LogEntry] = ()
+    """The log of this turn."""
 
 
 class Fault(StrEnum):
