@@ -1,10 +1,10 @@
 """Picking: each exclusion has its word, the order has its reasons, and a contradiction is marked and not filtered."""
 
 import pytest
-from tests.unit.agent.example_facts import a_fact
 
 from agent.catalogue.products import Product, load_products
-from agent.picking.constraint_safety import contradictions
+from agent.context.memory_block import RememberedConstraint
+from agent.picking.constraint_safety import marks_of, names_conflict
 from agent.picking.picking import pick
 from agent.session_constraints.bundle import MemoryBundle
 
@@ -48,20 +48,56 @@ def test_a_favourite_goes_before_its_equals(bags: list[Product]) -> None:
     assert first.favourite
 
 
-@pytest.mark.parametrize("value", ["对坚果过敏", "不吃坚果", "allergic to nuts", "No nuts at all"])
-def test_a_result_that_contradicts_a_constraint_is_marked(snacks: list[Product], value: str) -> None:
-    marks = contradictions(snacks, [a_fact("nut_allergy", value, "constraint")])
-    marked = {mark.item_id for mark in marks}
+def marked(products: list[Product], key: str, value: str, subject: str = "self") -> dict[str, list[str]]:
+    return marks_of(products, [RememberedConstraint(key, value, subject)])
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("nut_allergy", "对坚果过敏"),
+        ("diet", "不吃坚果"),
+        ("diet", "allergic to nuts"),
+        ("diet", "No nuts at all"),
+        ("nuts_avoid", "坚果"),
+        ("nut_allergy", "喜欢咸的，坚果不行"),
+    ],
+)
+def test_a_result_that_contradicts_a_constraint_is_marked(snacks: list[Product], key: str, value: str) -> None:
+    marks = marked(snacks, key, value)
     with_nuts = {p.item_id for p in snacks if {"nuts", "peanut", "almond", "walnut"} & set(p.allergens)}
-    assert with_nuts <= marked
-    assert {mark.fact_key for mark in marks} == {"nut_allergy"}
+    assert with_nuts <= set(marks)
+    assert len(marks) < len(snacks)
+    assert all(mark.startswith(f"{key}: ") for found in marks.values() for mark in found)
 
 
-def test_only_constraints_that_rule_out_are_read(bags: list[Product]) -> None:
-    assert contradictions(bags, [a_fact("bag_material", "只要尼龙的", "constraint")]) == []
-    assert contradictions(bags, [a_fact("bag_material", "不喜欢尼龙", "preference")]) == []
-    assert contradictions(bags, [a_fact("bag_material", "不要尼龙", "constraint")])
+def test_only_what_is_ruled_out_is_marked(bags: list[Product]) -> None:
+    assert marked(bags, "bag_material", "只要尼龙的") == {}
+    nylon_wanted = marked(bags, "bag_material", "只要尼龙的，不要牛皮")
+    assert nylon_wanted
+    assert {mark for found in nylon_wanted.values() for mark in found} == {"bag_material: 牛皮"}
 
 
 def test_a_constraint_that_names_nothing_of_the_catalogue_marks_nothing(bags: list[Product]) -> None:
-    assert contradictions(bags, [a_fact("no_rush", "不着急", "constraint")]) == []
+    assert marked(bags, "no_rush", "不着急") == {}
+
+
+def test_a_mark_says_whose_constraint_it_is(snacks: list[Product]) -> None:
+    found = marked(snacks, "nut_allergy", "对坚果过敏", "mother")
+    assert {mark for marks in found.values() for mark in marks} == {"nut_allergy（mother）: 坚果"}
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("注意：含坚果", True),
+        ("contains nuts, so not for you", True),
+        ("里面有花生", True),
+        ("不含坚果，放心吃", False),
+        ("nut-free", False),
+        ("很好吃", False),
+        ("", False),
+    ],
+)
+def test_a_conflict_is_named_by_any_of_its_words_but_not_by_a_denial(text: str, named: bool) -> None:
+    assert names_conflict(text, "nut_allergy: 坚果") is named

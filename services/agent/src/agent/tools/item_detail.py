@@ -19,7 +19,7 @@ NAME = "item_detail"
 
 _SCHEMA = function_schema(
     NAME,
-    "一件商品的全部信息：描述、规格、材质、过敏原、可寄达国家。用户追问某一件时用。",
+    "一件商品的全部信息（描述、规格等），追问某一件时用。",
     {"item_id": {"type": "string"}},
     ["item_id"],
 )

@@ -27,12 +27,8 @@ _words = {"type": "array", "items": {"type": "string"}}
 
 _SCHEMA = function_schema(
     NAME,
-    "对本会话搜索过的商品再挑一次：exclude 去掉，must 排前；本会话说过的条件和收藏自动算上。不会搜到新商品。",
-    {
-        "item_ids": {**_words, "description": "不填就是最近搜到的全部"},
-        "must": _words,
-        "exclude": _words,
-    },
+    "对本会话搜到过的商品再挑一次：去掉 exclude，must 靠前；不搜新商品。item_ids 不填就是最近搜到的。",
+    {"item_ids": _words, "must": _words, "exclude": _words},
     [],
 )
 

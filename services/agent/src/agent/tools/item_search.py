@@ -39,7 +39,7 @@ _SCHEMA = function_schema(
         "currency": {"type": "string", "description": "预算的币种，ISO 4217，默认 CNY"},
         "ships_to": {
             "type": "string",
-            "description": "收货国，ISO 3166-1 两位代码，例如 DE；不填时系统用已知的收货国，见结果的 destination",
+            "description": "收货国，ISO 3166-1 两位代码，例如 DE；不填用系统已知的",
         },
         "platforms": {**_words, "description": "只看这些平台；不填就是用户启用的全部平台"},
         "brands": {**_words, "description": "只看这些品牌"},
@@ -67,6 +67,7 @@ class ItemSearch:
             raise ToolFailed("the catalogue is not available right now; tell the user, or try once more") from error
         picking = pick(result.items, assemble(context.session_constraints, sorted(context.favourites)))
         excluded = [_explained(one, asked, context) for one in result.excluded]
+        excluded += [Excluded(one.item_id, one.word, "session") for one in picking.dropped]
         content = render_items(
             picking.items,
             excluded,

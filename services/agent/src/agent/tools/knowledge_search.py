@@ -22,7 +22,7 @@ _SCHEMA = function_schema(
 
 
 class _Arguments(BaseModel):
-    query: Annotated[StorableText, StringConstraints(min_length=1, max_length=500, strip_whitespace=True)]
+    query: Annotated[StorableText, StringConstraints(min_length=1, max_length=500, pattern=r"\S")]
 
 
 class KnowledgeSearch:

@@ -1,16 +1,12 @@
 """`shopping_summary`: ends the turn with a reply and the products it names."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, Field
 
-from agent.context.messages import correction_code, message_of
-from agent.picking.constraint_safety import names_conflict
-from agent.tools.item_results import items_shown_in
-from agent.tools.tool import Fault, ShoppingSummary, ToolContext, ToolResult, function_schema
+from agent.tools.tool import ShoppingSummary, ToolContext, ToolResult, function_schema
 from common.logs import get_logger
-from common.memory_api.sessions import LogEntry
 from common.memory_api.turns import ItemCard
 from common.text import StorableText
 from model_client.exact_json import exact_json, well_formed
@@ -63,44 +59,14 @@ class ShoppingSummaryTool:
     schema = _SCHEMA
 
     async def run(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-        given = _Arguments.model_validate(dict(arguments))
-        items = tuple((item.item_id, item.reason) for item in given.items)
-        summary = ShoppingSummary(well_formed(given.reply), items)
-        unnamed = unnamed_conflicts(summary, items_shown_in(context.entries))
-        if unnamed and not _was_refused(context.entries):
-            return _refusal(unnamed)
-        return ToolResult(exact_json({"shown": True}), note=f"{len(items)} items", summary=summary)
+        summary = read_summary(arguments)
+        return ToolResult(exact_json({"shown": True}), note=f"{len(summary.items)} items", summary=summary)
 
 
-def unnamed_conflicts(summary: ShoppingSummary, offered: Iterable[ItemCard]) -> dict[str, list[str]]:
-    """By item id, the marks of listed products that neither the reason nor the reply's line on the product names."""
-    by_id = {card.item_id: card for card in offered if card.marks}
-    unnamed: dict[str, list[str]] = {}
-    for item_id, reason in summary.items:
-        card = by_id.get(item_id)
-        if card is None:
-            continue
-        lines = [line for line in summary.reply.splitlines() if card.title in line]
-        said = "\n".join([reason or "", *lines]).replace(card.title, " ")
-        missing = [mark for mark in card.marks if not names_conflict(said, mark)]
-        if missing:
-            unnamed[item_id] = missing
-    return unnamed
-
-
-def _was_refused(entries: Sequence[LogEntry]) -> bool:
-    """Once per turn: a model that insists has its answer, and the product is shown with its mark."""
-    return any(correction_code(message_of(entry)) == Fault.UNNAMED_CONFLICT for entry in entries)
-
-
-def _refusal(unnamed: Mapping[str, list[str]]) -> ToolResult:
-    error = (
-        "not shown to the user: these products contradict remembered constraints and neither their reason nor their "
-        "line in the reply says so. Leave them out, or name the conflict in the reason"
-    )
-    conflicts = [{"item_id": item_id, "marks": marks} for item_id, marks in unnamed.items()]
-    content = exact_json({"error": error, "conflicts": conflicts})
-    return ToolResult(content, note="refused", failed=True, fault=Fault.UNNAMED_CONFLICT)
+def read_summary(arguments: Mapping[str, Any]) -> ShoppingSummary:
+    """The summary behind a call's arguments. Raises pydantic.ValidationError."""
+    given = _Arguments.model_validate(dict(arguments))
+    return ShoppingSummary(well_formed(given.reply), tuple((item.item_id, item.reason) for item in given.items))
 
 
 def cards_of(summary: ShoppingSummary, offered: Iterable[ItemCard]) -> list[ItemCard]:
