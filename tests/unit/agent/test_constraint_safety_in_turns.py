@@ -93,6 +93,14 @@ async def test_a_model_that_insists_has_its_answer_with_the_mark_on_the_card() -
     assert cards(memory) == [(NUTTY, ["nut_allergy: 坚果"])]
 
 
+async def test_the_last_answer_of_a_turn_is_never_refused() -> None:
+    memory = MemoryInProcess()
+    await an_agent(memory, SEARCH, lists("很香"), max_steps=2).run()
+    assert memory.finished is not None
+    assert memory.finished.failure is None
+    assert cards(memory) == [(NUTTY, ["nut_allergy: 坚果"])]
+
+
 async def test_a_conflict_that_is_named_is_listed_at_once() -> None:
     title = PRODUCTS[NUTTY].title_zh
     for answer in (lists("注意含坚果"), lists("香", f"1. {title}：有坚果，你过敏，仅供参考")):
