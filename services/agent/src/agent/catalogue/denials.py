@@ -5,11 +5,9 @@ looked for and becomes an exclude word. Only materials and allergens are read th
 """
 
 import re
-from functools import cache
 from typing import NamedTuple
 
-from agent.catalogue.allergens import ALLERGENS
-from agent.catalogue.materials import MATERIALS
+from agent.catalogue.vocabulary import words_within
 from common.text import normalise
 
 _LETTER = r"[0-9a-z\u00df-\u024f]"
@@ -33,31 +31,25 @@ class AskedFor(NamedTuple):
 
 def read_denials(query: str) -> AskedFor:
     text = normalise(query)
+    known = words_within(text)
+    if not known:
+        return AskedFor(query, ())
+    word = "(?:" + "|".join(map(_pattern, known)) + ")"
     denied: list[str] = []
 
     def take_out(found: re.Match[str]) -> str:
-        denied.extend(word.group() for word in _word().finditer(found.group()))
+        denied.extend(re.findall(word, found.group()))
         return " "
 
-    wanted = " ".join(_denial().sub(take_out, text).split())
+    wanted = " ".join(_denial(word).sub(take_out, text).split())
     if not denied:
         return AskedFor(query, ())
     return AskedFor(wanted or query, tuple(dict.fromkeys(denied)))
 
 
-@cache
-def _denial() -> re.Pattern[str]:
-    word = _word().pattern
+def _denial(word: str) -> re.Pattern[str]:
     words = f"{word}{_KIND_ZH}(?:{_JOINED}{word}{_KIND_ZH})*"
     return re.compile(f"(?:{_BEFORE_ZH}|{_BEFORE_EN}){words}(?:过敏)?的?|对?{words}{_ALLERGIC_ZH}|{words}{_AFTER_EN}")
-
-
-@cache
-def _word() -> re.Pattern[str]:
-    """A word of the vocabulary, the longest first, so that 「杏仁奶」 would not be read as 「杏仁」."""
-    known = {normalise(word) for terms in (ALLERGENS, MATERIALS) for term in terms.values() for word in term.words()}
-    ordered = sorted(known, key=lambda word: (-len(word), word))
-    return re.compile("(?:" + "|".join(_pattern(word) for word in ordered) + ")")
 
 
 def _pattern(word: str) -> str:

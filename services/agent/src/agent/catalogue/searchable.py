@@ -76,6 +76,11 @@ def read_product(product_json: str) -> SearchableProduct:
     return make_searchable(Product.model_validate_json(product_json))
 
 
+def searchable(product: Product) -> SearchableProduct:
+    """As `make_searchable`, worked out once per content: for those who meet the same products again and again."""
+    return read_product(product.model_dump_json())
+
+
 def make_searchable(product: Product) -> SearchableProduct:
     titles = _lines(product.title_zh, product.title_en)
     descriptions = _lines(product.description_zh, product.description_en)

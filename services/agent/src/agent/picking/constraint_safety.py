@@ -6,14 +6,12 @@ overlooks a contradiction.
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
-from agent.catalogue.allergens import ALLERGENS
 from agent.catalogue.exclusion import first_mention
-from agent.catalogue.materials import MATERIALS
 from agent.catalogue.products import Product
-from agent.catalogue.searchable import make_searchable
+from agent.catalogue.searchable import searchable
+from agent.catalogue.vocabulary import words_of_kind, words_within
 from agent.context.memory_block import RememberedConstraint
 from common.text import normalise
 
@@ -37,9 +35,9 @@ def contradictions(products: Sequence[Product], constraints: Sequence[Remembered
     """By product, then by key. Only what rules something out is read: 「只要真皮」 names nothing to avoid."""
     ruled_out = [(constraint, words) for constraint in sorted(constraints) if (words := _ruled_out_by(constraint))]
     for product in products:
-        searchable = make_searchable(product)
+        entry = searchable(product)
         for constraint, words in ruled_out:
-            word = first_mention(words, searchable.claims, searchable.declared)
+            word = first_mention(words, entry.claims, entry.declared)
             if word is not None:
                 yield Contradiction(product.item_id, constraint, word)
 
@@ -56,7 +54,7 @@ def marks_of(products: Sequence[Product], constraints: Sequence[RememberedConstr
 def names_conflict(text: str, mark: str) -> bool:
     """Whether the text says what a mark says, in any word for it. 「不含坚果」 does not: it says the opposite."""
     word = normalise(mark.rpartition(": ")[2])
-    return first_mention(_words_of_kind(word), normalise(text), "") is not None
+    return first_mention(words_of_kind(word), normalise(text), "") is not None
 
 
 def _ruled_out_by(constraint: RememberedConstraint) -> tuple[str, ...]:
@@ -68,18 +66,6 @@ def _ruled_out_by(constraint: RememberedConstraint) -> tuple[str, ...]:
     return _named_in("\n".join(clauses))
 
 
-@lru_cache(maxsize=500)
-def _words_of_kind(word: str) -> tuple[str, ...]:
-    """All words of every material and allergen that goes by this word, and the word itself."""
-    kinds = [
-        term for terms in (ALLERGENS, MATERIALS) for term in terms.values() if word in map(normalise, term.words())
-    ]
-    return tuple(dict.fromkeys([word, *(each for term in kinds for each in term.words())]))
-
-
-@lru_cache(maxsize=2_000)
 def _named_in(value: str) -> tuple[str, ...]:
-    """The materials and allergens that a value names, in any of their words; longest first, so that 「杏仁奶」 is found
-    as what it is before 「奶」."""
-    words = {word for terms in (ALLERGENS, MATERIALS) for term in terms.values() for word in term.words()}
-    return tuple(sorted((word for word in words if first_mention([word], "", value)), key=lambda w: (-len(w), w)))
+    """The materials and allergens that a value names, in any of their words; longest first."""
+    return tuple(word for word in words_within(value) if first_mention([word], "", value))

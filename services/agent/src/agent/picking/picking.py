@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from agent.catalogue.exclusion import first_mention
 from agent.catalogue.products import Product
-from agent.catalogue.searchable import SearchableProduct, make_searchable
+from agent.catalogue.searchable import SearchableProduct, searchable
 from agent.session_constraints.bundle import MemoryBundle
 from common.text import normalise
 
@@ -43,18 +43,18 @@ def pick(products: Sequence[Product], bundle: MemoryBundle) -> Picking:
     kept: list[Picked] = []
     dropped: list[Dropped] = []
     for product in products:
-        searchable = make_searchable(product)
-        word = first_mention(bundle.exclude, searchable.claims, searchable.declared)
+        entry = searchable(product)
+        word = first_mention(bundle.exclude, entry.claims, entry.declared)
         if word is not None:
             dropped.append(Dropped(product.item_id, word))
         else:
-            kept.append(_weighed(searchable, bundle))
+            kept.append(_weighed(entry, bundle))
     return Picking(tuple(sorted(kept, key=_score, reverse=True)), tuple(dropped))
 
 
-def _weighed(searchable: SearchableProduct, bundle: MemoryBundle) -> Picked:
-    product = searchable.product
-    words = "\n".join([searchable.claims, searchable.declared, *map(normalise, product.attributes.values())])
+def _weighed(entry: SearchableProduct, bundle: MemoryBundle) -> Picked:
+    product = entry.product
+    words = "\n".join([entry.claims, entry.declared, *map(normalise, product.attributes.values())])
     return Picked(
         product,
         gained_by=tuple(word for word in bundle.must if first_mention([word], words, "")),
