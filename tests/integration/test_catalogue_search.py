@@ -151,6 +151,76 @@ async def test_the_first_answer_is_a_right_one(catalogue: IndexedCatalogue, quer
     assert result.items[0].item_id in expected
 
 
+MODELS = {
+    "NW-Wrap": "trv-003",
+    "VT-65A": "trv-013",
+    "QC-L20": "bag-001",
+    "BX-22R": "bag-002",
+    "FW-RT1": "bag-003",
+    "KV-B24": "bag-005",
+    "OL-Recy20": "bag-007",
+    "FW-C21": "bag-008",
+    "SM-H4": "aud-001",
+    "SM-H9": "aud-002",
+    "MS-T3": "aud-003",
+    "SM-U1": "aud-014",
+}
+
+
+@pytest.mark.parametrize("written", [str, str.lower, lambda model: model.replace("-", "")])
+async def test_a_model_number_comes_first_however_it_is_written(catalogue: IndexedCatalogue, written: Any) -> None:
+    for model, item_id in MODELS.items():
+        assert (await search(catalogue, written(model))).items[0].item_id == item_id, model
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("颈枕", {"trv-001", "trv-002", "trv-003", "trv-004", "hom-008"}),
+        ("围巾", {"men-014"}),
+        ("台灯", {"ele-004"}),
+        ("鼠标", {"sta-014"}),
+        ("茶", {"tea-001", "tea-002", "tea-004", "tea-006"}),
+    ],
+)
+async def test_a_short_chinese_word_finds_all_that_have_it(
+    catalogue: IndexedCatalogue, word: str, expected: set[str]
+) -> None:
+    result = await search(catalogue, word)
+    assert expected <= {product.item_id for product in result.items}
+    assert result.items[0].item_id in expected
+
+
+NUTS = {"nuts", "peanut", "almond", "hazelnut", "walnut", "cashew", "pistachio", "macadamia", "pecan"}
+
+
+@pytest.mark.parametrize(
+    ("query", "denied"),
+    [
+        ("不含坚果的零食", NUTS),
+        ("零食 无坚果", NUTS),
+        ("nut-free snacks", NUTS),
+        ("office snacks without nuts or milk", {*NUTS, "milk"}),
+        ("坚果过敏可以吃的零食", NUTS),
+    ],
+)
+async def test_an_exclusion_in_the_query_itself_is_one(
+    catalogue: IndexedCatalogue, query: str, denied: set[str]
+) -> None:
+    result = await search(catalogue, query)
+    assert len(result.items) >= 5
+    assert sum(product.domain == "snacks_food" for product in result.items) >= len(result.items) - 1
+    for product in result.items:
+        assert not denied & set(product.allergens), product.item_id
+    assert result.excluded
+
+
+async def test_a_question_for_nuts_is_no_exclusion(catalogue: IndexedCatalogue) -> None:
+    result = await search(catalogue, "有没有坚果")
+    assert result.items[0].item_id == "snk-001"
+    assert result.excluded == []
+
+
 async def test_filters_hold_together(catalogue: IndexedCatalogue) -> None:
     result = await search(catalogue, "包", platforms=["Amazon"], ships_to="DE", domain="bags_luggage", limit=50)
     assert {product.item_id for product in result.items} == {"bag-007"}

@@ -6,10 +6,11 @@ import pytest
 from pydantic import ValidationError
 
 from agent.catalogue.products import load_products
-from agent.catalogue.queries import Exclusion, SearchResult
 from agent.context.fences import external_content
+from agent.picking.picking import Picked
 from agent.skills.catalogue import builtin_skills
-from agent.tools.item_search import read_items, read_query, render_items
+from agent.tools.item_results import Excluded, read_items, render_detail, render_items
+from agent.tools.item_search import read_query
 from agent.tools.registry import build_tools
 from model_client.arguments import read_arguments
 
@@ -45,11 +46,19 @@ def test_the_users_platforms_cannot_be_widened() -> None:
 
 def test_a_stored_result_gives_its_products_back() -> None:
     products = load_products()[:3]
-    shown = render_items(SearchResult(products, [Exclusion("x", "坚果")]), "zh")
+    marks = {products[1].item_id: ["nut_allergy: 坚果"]}
+    shown = render_items(map(Picked, products), [Excluded("x", "坚果", "exclude")], marks, "zh")
     cards = read_items(external_content("item_search", shown))
     assert [(card.item_id, card.price, card.title) for card in cards] == [
         (product.item_id, product.price, product.title_zh) for product in products
     ]
+    assert [card.marks for card in cards] == [[], ["nut_allergy: 坚果"], []]
+
+
+def test_a_stored_detail_gives_its_product_back() -> None:
+    product = load_products()[0]
+    [card] = read_items(external_content("item_detail", render_detail(product, {}, "en")))
+    assert (card.item_id, card.title) == (product.item_id, product.title_en)
 
 
 @pytest.mark.parametrize("content", ['{"error":"no"}', "", "[]", '{"items":[{"item_id":1}]}', '{"items":7}'])

@@ -17,6 +17,7 @@ from agent.compaction.compactor import Compactor
 from agent.compaction.limits import ContextLimits
 from agent.context.entries import EntryFactory
 from agent.context.release import Release, Releases, build_release
+from agent.loop.constraint_notice import constraint_notice
 from agent.loop.corrections import call_corrections
 from agent.loop.guards.all_guards import guards
 from agent.loop.guards.limits import TurnLimits
@@ -95,7 +96,9 @@ def build_loop(
     skills = builtin_skills()
     tools = build_tools(catalogue, skills, clock)
     make = EntryFactory(ids, settings.profile)
-    hooks = Hooks([call_corrections, preference_inject, *guards(settings.turn_limits, clock), *more_hooks])
+    hooks = Hooks(
+        [call_corrections, constraint_notice, preference_inject, *guards(settings.turn_limits, clock), *more_hooks]
+    )
     planner = Planner(measured(ModelCallKind.PLANNER), settings.model_fast, clock, time_limit=settings.planner_seconds)
     loop = TurnLoop(
         measured(ModelCallKind.MAIN),

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol, TypeVar
 
+from agent.catalogue.denials import read_denials
 from agent.catalogue.embeddings import Embedder, EmbeddingKind, FloatArray
 from agent.catalogue.filters import take
 from agent.catalogue.products import Product
@@ -26,7 +27,8 @@ class ProductIndex(Protocol):
     """Where the products and their vectors are: in this process (`local_index`) or in Qdrant (`qdrant_index`)."""
 
     def find_candidates(self, vector: FloatArray, query: CatalogueQuery) -> list[Candidate]:
-        """The nearest offers that pass every filter of the query; exclude words are not looked at here."""
+        """The nearest offers and those that share words with the query, of all that pass its filters; exclude words
+        are not looked at here."""
 
     def find_product(self, item_id: str) -> Product | None: ...
 
@@ -43,6 +45,7 @@ class IndexedCatalogue:
         self._threads = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="catalogue")
 
     async def search(self, query: CatalogueQuery) -> SearchResult:
+        query = without_denials(query)
         [vector] = await self._embedder.embed([query.query], EmbeddingKind.QUERY)
         return await self._off_loop(lambda: self._search(vector, query))
 
@@ -59,3 +62,9 @@ class IndexedCatalogue:
 
     async def _off_loop(self, work: Callable[[], Answer]) -> Answer:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+
+def without_denials(query: CatalogueQuery) -> CatalogueQuery:
+    """What the query's own words rule out moves to its exclude words, behind those that were given."""
+    wanted, denied = read_denials(query.query)
+    return query.model_copy(update={"query": wanted, "exclude": (*query.exclude, *denied)}) if denied else query

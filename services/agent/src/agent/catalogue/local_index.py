@@ -14,6 +14,7 @@ from agent.catalogue.products import Product
 from agent.catalogue.queries import CatalogueQuery
 from agent.catalogue.ranking import CANDIDATES, Candidate
 from agent.catalogue.searchable import make_searchable
+from agent.catalogue.sparse import SparseIndex
 
 
 class LocalIndex:
@@ -23,16 +24,17 @@ class LocalIndex:
         self._entries = [make_searchable(product) for product in products]
         self._by_id = {product.item_id: product for product in products}
         self._vectors = vectors
+        self._sparse = SparseIndex(self._entries)
 
     def find_candidates(self, vector: FloatArray, query: CatalogueQuery) -> list[Candidate]:
         similarities = self._vectors @ np.asarray(vector, dtype=np.float32)
-        found = [
-            Candidate(entry, float(similarity))
-            for entry, similarity in zip(self._entries, similarities, strict=True)
-            if admitted(entry, query)
-        ]
-        found.sort(key=lambda candidate: (-candidate.similarity, candidate.entry.product.item_id))
-        return found[: max(CANDIDATES, query.limit)]
+        shared = self._sparse.scores(query.query)
+        found = [position for position, entry in enumerate(self._entries) if admitted(entry, query)]
+        most = max(CANDIDATES, query.limit)
+        nearest = sorted(found, key=lambda position: (-similarities[position], position))[:most]
+        sharing = sorted((p for p in found if p in shared), key=lambda position: (-shared[position], position))[:most]
+        chosen = dict.fromkeys(nearest + sharing)
+        return [Candidate(self._entries[position], float(similarities[position])) for position in chosen]
 
     def find_product(self, item_id: str) -> Product | None:
         return self._by_id.get(item_id)

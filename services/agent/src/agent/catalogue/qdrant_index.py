@@ -4,8 +4,9 @@ Collections are named by their fingerprint and filled before the alias `products
 half an index and two builders end up with the same one.
 """
 
+import hashlib
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from qdrant_client import QdrantClient, models
@@ -18,12 +19,17 @@ from agent.catalogue.filters import price_admitted
 from agent.catalogue.products import Product
 from agent.catalogue.queries import CatalogueQuery
 from agent.catalogue.ranking import CANDIDATES, Candidate
-from agent.catalogue.searchable import read_product
+from agent.catalogue.searchable import make_searchable, read_product
+from agent.catalogue.sparse import query_terms, weighted_terms
 from common.text import normalise
 
 ALIAS = "products"
 _NAMESPACE = uuid.UUID("6f0c2f5e-5d0b-4f3b-9a52-9c7c0d6a1c11")
 _BATCH = 128
+_WORDS = "words"
+"""The sparse vector of a product's terms, beside its dense one."""
+_LAYOUT = 2
+"""Goes up when something else is stored for the same product: a collection of another layout is not read."""
 _PRICE_SLACK = 0.01
 """Qdrant compares floats; its range is a little wider and the exact decimals decide afterwards."""
 
@@ -50,7 +56,7 @@ def connect(url: str, timeout: int = 5) -> QdrantClient:
 
 
 def collection_name(fingerprint: str) -> str:
-    return f"products_{fingerprint}"
+    return f"products_{_LAYOUT}_{fingerprint}"
 
 
 def is_published(client: QdrantClient, fingerprint: str) -> bool:
@@ -88,13 +94,21 @@ def publish(client: QdrantClient, fingerprint: str) -> None:
 
 
 def find_candidates(client: QdrantClient, vector: FloatArray, query: CatalogueQuery) -> list[Candidate]:
-    """The nearest offers that pass every filter of the query; exclude words are not looked at here."""
+    """The nearest offers and those that share words with the query, each with its similarity, of all that pass the
+    filters; exclude words are not looked at here."""
+    dense = [float(number) for number in vector]
+    shared = _sparse((term, 1.0) for term in query_terms(query.query))
+    passing = models.Filter(must=_conditions(query))
+    most = max(CANDIDATES, query.limit)
     with _server_errors():
         answer = client.query_points(
             ALIAS,
-            query=[float(number) for number in vector],
-            query_filter=models.Filter(must=_conditions(query)),
-            limit=max(CANDIDATES, query.limit),
+            prefetch=[
+                models.Prefetch(query=dense, filter=passing, limit=most),
+                models.Prefetch(query=shared, using=_WORDS, filter=passing, limit=most),
+            ],
+            query=dense,
+            limit=2 * most,
             with_payload=["product"],
         )
     found = (Candidate(read_product(str((point.payload or {})["product"])), point.score) for point in answer.points)
@@ -143,7 +157,8 @@ def _price_range(query: CatalogueQuery) -> models.Range:
 def _create(client: QdrantClient, name: str, dimensions: int) -> None:
     params = models.VectorParams(size=dimensions, distance=models.Distance.COSINE)
     try:
-        client.create_collection(name, vectors_config=params)
+        words = models.SparseVectorParams(modifier=models.Modifier.IDF)
+        client.create_collection(name, vectors_config=params, sparse_vectors_config={_WORDS: words})
     except UnexpectedResponse as error:
         if error.status_code != 409:  # another builder was first
             raise
@@ -167,7 +182,17 @@ def _point(product: Product, vector: list[float]) -> models.PointStruct:
         "price_cny": float(to_cny(product.price, product.currency)),
         "product": product.model_dump_json(),
     }
-    return models.PointStruct(id=_point_id(product.item_id), vector=vector, payload=payload)
+    words = _sparse(weighted_terms(make_searchable(product)))
+    return models.PointStruct(id=_point_id(product.item_id), vector={"": vector, _WORDS: words}, payload=payload)
+
+
+def _sparse(weighted: Iterable[tuple[str, float]]) -> models.SparseVector:
+    """Terms are numbered by a hash; the heavier counts of two that share a number."""
+    numbered: dict[int, float] = {}
+    for term, weight in weighted:
+        number = int.from_bytes(hashlib.blake2b(term.encode(), digest_size=4).digest())
+        numbered[number] = max(weight, numbered.get(number, 0.0))
+    return models.SparseVector(indices=list(numbered), values=list(numbered.values()))
 
 
 def _point_id(item_id: str) -> str:

@@ -1,7 +1,7 @@
 """The order of the answer. Pure: candidates in, ranked candidates out.
 
 Vectors alone are weak where the exact word matters (a model number, a material), words alone are weak across
-languages and synonyms; so both scores are added. Sparse vectors can later take the place of `lexical_scores`.
+languages and synonyms; so candidates come from both, and both scores are added.
 """
 
 import math
@@ -9,15 +9,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent.catalogue.searchable import SearchableProduct, terms
-from common.text import normalise
+from agent.catalogue.searchable import SearchableProduct
+from agent.catalogue.sparse import query_terms, weight
 
 CANDIDATES = 200
-"""How many of the nearest offers are ranked."""
+"""How many of the nearest offers are ranked, and as many of those that share words with the query."""
 
 _LEXICAL_WEIGHT = 0.5
-_KEY_WEIGHT = 1.0
-_OTHER_WEIGHT = 0.5
 
 
 @dataclass(frozen=True)
@@ -49,19 +47,13 @@ def rank(query: str, candidates: Sequence[Candidate]) -> list[Ranked]:
 
 def lexical_scores(query: str, entries: Sequence[SearchableProduct]) -> list[float]:
     """How much of the query each product's words cover, 0 to 1; a term that few products have weighs more."""
-    asked = sorted(set(terms(normalise(query))))
-    frequency = Counter(term for entry in entries for term in asked if _weight(entry, term) > 0)
+    asked = query_terms(query)
+    frequency = Counter(term for entry in entries for term in asked if weight(entry, term) > 0)
     rarity = {term: math.log(1 + len(entries) / (1 + frequency[term])) for term in asked}
     total = sum(rarity.values())
     if total == 0:
         return [0.0] * len(entries)
-    return [sum(rarity[term] * _weight(entry, term) for term in asked) / total for entry in entries]
-
-
-def _weight(entry: SearchableProduct, term: str) -> float:
-    if term in entry.key_terms:
-        return _KEY_WEIGHT
-    return _OTHER_WEIGHT if term in entry.other_terms else 0.0
+    return [sum(rarity[term] * weight(entry, term) for term in asked) / total for entry in entries]
 
 
 def _spread(similarities: Sequence[float]) -> list[float]:

@@ -13,6 +13,7 @@ from agent.catalogue.products import Product
 from common.text import normalise
 
 _LATIN = re.compile(r"[0-9a-z\u00df-\u024f]+")
+_HYPHENED = re.compile(r"[0-9a-z]+(?:-[0-9a-z]+)+")
 _CHINESE = re.compile(r"[\u3400-\u9fff\u3040-\u30ff]+")
 
 _FUNCTION_WORDS = frozenset(
@@ -75,6 +76,11 @@ def read_product(product_json: str) -> SearchableProduct:
     return make_searchable(Product.model_validate_json(product_json))
 
 
+def searchable(product: Product) -> SearchableProduct:
+    """As `make_searchable`, worked out once per content: for those who meet the same products again and again."""
+    return read_product(product.model_dump_json())
+
+
 def make_searchable(product: Product) -> SearchableProduct:
     titles = _lines(product.title_zh, product.title_en)
     descriptions = _lines(product.description_zh, product.description_en)
@@ -88,8 +94,8 @@ def make_searchable(product: Product) -> SearchableProduct:
     other = _lines(descriptions, domain.name_zh, domain.name_en, *material_names)
     return SearchableProduct(
         product,
-        key_terms=frozenset(terms(key)),
-        other_terms=frozenset(terms(other)),
+        key_terms=frozenset(terms(key) + _characters(key)),
+        other_terms=frozenset(terms(other) + _characters(other)),
         claims=f"{titles}\n{descriptions}",
         declared=declared,
         brand_key=normalise(product.brand),
@@ -97,11 +103,18 @@ def make_searchable(product: Product) -> SearchableProduct:
 
 
 def terms(normalised: str) -> list[str]:
-    """Latin words in the singular and Chinese character pairs (a lone character stands for itself)."""
+    """Latin words in the singular and Chinese character pairs (a lone character stands for itself); a model number
+    also in one piece, so that SM-H4 and SMH4 are the same."""
     found = [_singular(word) for word in _LATIN.findall(normalised) if word not in _FUNCTION_WORDS]
+    found.extend(word.replace("-", "") for word in _HYPHENED.findall(normalised) if re.search("[0-9]", word))
     for run in _CHINESE.findall(normalised):
         found.extend(run[start : start + 2] for start in range(max(1, len(run) - 1)))
     return found
+
+
+def _characters(normalised: str) -> list[str]:
+    """Every Chinese character by itself, for queries of one character: 「伞」."""
+    return [character for run in _CHINESE.findall(normalised) for character in run]
 
 
 def _lines(*fields: str) -> str:

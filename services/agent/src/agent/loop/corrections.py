@@ -30,6 +30,7 @@ class Correction(StrEnum):
     ORDER_NOT_CONFIRMED = "order_not_confirmed"
     DRIFT = "drift"
     NO_MORE_TOOLS = "no_more_tools"
+    UNNAMED_CONFLICT = "unnamed_conflict"
 
 
 _TEXTS = {

@@ -12,17 +12,20 @@ from model_client.answers import ToolCall
 
 _NO_MORE_TOOLS = "not run: this was to be the last answer of the turn, with no call but shopping_summary"
 _CLAIMED_AN_ORDER = "not shown to the user: it says that an order is confirmed, and only the user can confirm one"
+_HID_A_CONFLICT = "not shown to the user: it lists products that contradict remembered constraints without saying so"
 
 
 def refused_calls(turn: Turn, calls: Iterable[ToolCall], said: Iterable[NewLogEntry]) -> Mapping[str, str]:
     """By call id. `said` is what hooks have added to the answer with these calls."""
-    claimed = any(correction_code(message_of(entry)) == Correction.ORDER_NOT_CONFIRMED for entry in said)
+    codes = {correction_code(message_of(entry)) for entry in said}
     is_last = is_last_answer(turn)
     refused: dict[str, str] = {}
     for call in calls:
         if call.name == shopping_summary.NAME:
-            if claimed:
+            if Correction.ORDER_NOT_CONFIRMED in codes:
                 refused[call.call_id] = _CLAIMED_AN_ORDER
+            elif Correction.UNNAMED_CONFLICT in codes:
+                refused[call.call_id] = _HID_A_CONFLICT
         elif is_last:
             refused[call.call_id] = _NO_MORE_TOOLS
     return refused

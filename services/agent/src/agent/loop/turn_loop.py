@@ -12,6 +12,7 @@ from dataclasses import replace
 from agent.compaction.compactor import Compactor
 from agent.compaction.limits import estimated_tokens
 from agent.context.entries import EntryFactory
+from agent.context.memory_block import constraints_in
 from agent.context.probe import SentRequest
 from agent.context.rendering import Rendering
 from agent.loop.call_records import call_on_log
@@ -189,6 +190,7 @@ class TurnLoop:
             session_constraints=turn.session_constraints,
             favourites=frozenset(turn.claimed.favourites),
             destination=await self._destination(turn),
+            constraints=constraints_in(turn.entries),
             earlier=turn.earlier,
             entries=turn.entries,
         )

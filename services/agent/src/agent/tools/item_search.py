@@ -1,21 +1,21 @@
-"""`item_search`: products from the catalogue. Its results are also where the answer's product cards come from."""
+"""`item_search`: products from the catalogue, picked by what this session said (autopick).
 
-import json
+Its results are also where the answer's product cards come from.
+"""
+
 from collections.abc import Mapping, Sequence
 from typing import Any
-
-from pydantic import TypeAdapter, ValidationError
 
 from agent.catalogue.catalogue import Catalogue
 from agent.catalogue.domains import DOMAINS
 from agent.catalogue.errors import CatalogueError
-from agent.catalogue.products import Product
-from agent.catalogue.queries import CatalogueQuery, SearchResult
-from agent.catalogue.terms import Language
+from agent.catalogue.queries import CatalogueQuery, Exclusion
+from agent.picking.constraint_safety import marks_of
+from agent.picking.picking import pick
+from agent.session_constraints.bundle import assemble
+from agent.tools.item_results import Excluded, render_items
 from agent.tools.tool import ToolContext, ToolFailed, ToolResult, function_schema
 from common.logs import get_logger
-from common.memory_api.turns import ItemCard
-from model_client.exact_json import exact_json
 
 _log = get_logger(__name__)
 
@@ -28,7 +28,7 @@ _words = {"type": "array", "items": {"type": "string"}}
 _SCHEMA = function_schema(
     NAME,
     "在商品目录里搜索。query 写商品本身；预算、收货国、排除项、品牌各有参数。"
-    "exclude 里的词命中标题、描述、材质或过敏原的商品不会出现，命中数量在 excluded 里。"
+    "exclude 里的词命中标题、描述、材质或过敏原的商品不会出现，excluded 逐件写明命中的词。"
     "返回的价格、材质、过敏原、发货地和可寄达国家以结果为准。",
     {
         "query": {"type": "string", "description": "要找的商品，几个关键词，例如「通勤 双肩包」"},
@@ -37,7 +37,10 @@ _SCHEMA = function_schema(
         "price_min": {"type": "number", "minimum": 0},
         "price_max": {"type": "number", "exclusiveMinimum": 0},
         "currency": {"type": "string", "description": "预算的币种，ISO 4217，默认 CNY"},
-        "ships_to": {"type": "string", "description": "收货国，ISO 3166-1 两位代码，例如 DE"},
+        "ships_to": {
+            "type": "string",
+            "description": "收货国，ISO 3166-1 两位代码，例如 DE；不填用系统已知的",
+        },
         "platforms": {**_words, "description": "只看这些平台；不填就是用户启用的全部平台"},
         "brands": {**_words, "description": "只看这些品牌"},
         "limit": {"type": "integer", "minimum": 1, "maximum": _LIMIT_MAX, "description": "最多几件，默认 8"},
@@ -55,14 +58,50 @@ class ItemSearch:
         self._catalogue = catalogue
 
     async def run(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-        query = read_query(arguments, context.settings.platforms)
+        asked = read_query(arguments, context.settings.platforms)
+        query = with_session(asked, context)
         try:
             result = await self._catalogue.search(query)
         except CatalogueError as error:
             _log.warning("item_search.failed", error=error)
             raise ToolFailed("the catalogue is not available right now; tell the user, or try once more") from error
-        note = f"{len(result.items)} items, {len(result.excluded)} excluded"
-        return ToolResult(render_items(result, context.language), note)
+        picking = pick(result.items, assemble(context.session_constraints, sorted(context.favourites)))
+        excluded = [_explained(one, asked, context) for one in result.excluded]
+        excluded += [Excluded(one.item_id, one.word, "session") for one in picking.dropped]
+        content = render_items(
+            picking.items,
+            excluded,
+            marks_of(result.items, context.constraints),
+            context.language,
+            destination=_destination(asked, query),
+        )
+        return ToolResult(content, f"{len(picking.items)} items, {len(excluded)} excluded")
+
+
+def with_session(asked: CatalogueQuery, context: ToolContext) -> CatalogueQuery:
+    """The query with what the session rules out (so that the next best take the places), and with the destination
+    where the call names none."""
+    session = context.session_constraints.exclude
+    return asked.model_copy(
+        update={
+            "exclude": tuple(dict.fromkeys((*asked.exclude, *session))),
+            "ships_to": asked.ships_to or context.destination,
+        }
+    )
+
+
+def _explained(exclusion: Exclusion, asked: CatalogueQuery, context: ToolContext) -> Excluded:
+    word = exclusion.reason
+    if word in asked.exclude:
+        return Excluded(exclusion.item_id, word, "exclude")
+    return Excluded(exclusion.item_id, word, "session" if word in context.session_constraints.exclude else "query")
+
+
+def _destination(asked: CatalogueQuery, query: CatalogueQuery) -> dict[str, str] | None:
+    """The country that was filtered by, and who named it."""
+    if query.ships_to is None:
+        return None
+    return {"country": query.ships_to, "by": "arguments" if asked.ships_to else "system"}
 
 
 def read_query(arguments: Mapping[str, Any], enabled_platforms: Sequence[str]) -> CatalogueQuery:
@@ -83,37 +122,3 @@ def read_query(arguments: Mapping[str, Any], enabled_platforms: Sequence[str]) -
     if isinstance(given.get("limit"), int):
         given["limit"] = min(given["limit"], _LIMIT_MAX)
     return CatalogueQuery.model_validate(given)
-
-
-def render_items(result: SearchResult, language: Language) -> str:
-    items = [_shown(product, language) for product in result.items]
-    return exact_json({"items": items, "excluded": len(result.excluded)})
-
-
-def _shown(product: Product, language: Language) -> dict[str, Any]:
-    return {
-        "item_id": product.item_id,
-        "title": product.title(language),
-        "brand": product.brand,
-        "price": str(product.price),
-        "currency": product.currency,
-        "platform": product.platform,
-        "materials": product.material_names(language),
-        "allergens": product.allergen_names(language),
-        "ships_from": product.ships_from,
-        "ships_to": list(product.ships_to),
-    }
-
-
-_cards: TypeAdapter[list[ItemCard]] = TypeAdapter(list[ItemCard])
-
-
-def read_items(content: str) -> list[ItemCard]:
-    """The products that a stored result showed, as cards; nothing for a result that is an error."""
-    start, end = content.find("{"), content.rfind("}")
-    try:
-        shown = json.loads(content[start : end + 1])
-        fields = ItemCard.model_fields
-        return _cards.validate_python([{k: v for k, v in item.items() if k in fields} for item in shown["items"]])
-    except (ValueError, KeyError, TypeError, AttributeError, ValidationError):
-        return []

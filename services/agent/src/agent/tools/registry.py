@@ -4,10 +4,16 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from agent.catalogue.catalogue import Catalogue
+from agent.knowledge.guides import load_sections
+from agent.knowledge.searching import GuideIndex
 from agent.landed_price.rules import load_rules
 from agent.skills.catalogue import Skills
-from agent.tools import item_search, order_lookup, recall_memories, save_memory
+from agent.tools import knowledge_search, order_lookup, recall_memories, save_memory
+from agent.tools.item_detail import ItemDetail
+from agent.tools.item_picker import ItemPicker
+from agent.tools.item_results import ITEM_TOOLS
 from agent.tools.item_search import ItemSearch
+from agent.tools.knowledge_search import KnowledgeSearch
 from agent.tools.landed_price import LandedPriceTool
 from agent.tools.order_lookup import OrderLookup
 from agent.tools.order_propose import OrderPropose
@@ -18,7 +24,7 @@ from agent.tools.skill import SkillTool
 from agent.tools.tool import Tool
 from common.clock import Clock, SystemClock
 
-EXTERNAL_SOURCE_TOOLS = frozenset({item_search.NAME, order_lookup.NAME, recall_memories.NAME})
+EXTERNAL_SOURCE_TOOLS = ITEM_TOOLS | {knowledge_search.NAME, order_lookup.NAME, recall_memories.NAME}
 """Tools whose results hold words from outside: fenced as `<external_content>`."""
 
 MEMORY_BEARING_TOOLS = frozenset({save_memory.NAME, recall_memories.NAME})
@@ -46,6 +52,9 @@ class ToolRegistry:
 def build_tools(catalogue: Catalogue, skills: Skills, clock: Clock | None = None) -> ToolRegistry:
     tools: list[Tool] = [
         ItemSearch(catalogue),
+        ItemPicker(catalogue),
+        ItemDetail(catalogue),
+        KnowledgeSearch(GuideIndex(load_sections())),
         LandedPriceTool(catalogue, load_rules(), clock or SystemClock()),
         OrderLookup(),
         OrderPropose(catalogue),

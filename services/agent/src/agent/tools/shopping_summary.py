@@ -59,19 +59,20 @@ class ShoppingSummaryTool:
     schema = _SCHEMA
 
     async def run(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-        given = _Arguments.model_validate(dict(arguments))
-        items = tuple((item.item_id, item.reason) for item in given.items)
-        return ToolResult(
-            exact_json({"shown": True}),
-            note=f"{len(items)} items",
-            summary=ShoppingSummary(well_formed(given.reply), items),
-        )
+        summary = read_summary(arguments)
+        return ToolResult(exact_json({"shown": True}), note=f"{len(summary.items)} items", summary=summary)
+
+
+def read_summary(arguments: Mapping[str, Any]) -> ShoppingSummary:
+    """The summary behind a call's arguments. Raises pydantic.ValidationError."""
+    given = _Arguments.model_validate(dict(arguments))
+    return ShoppingSummary(well_formed(given.reply), tuple((item.item_id, item.reason) for item in given.items))
 
 
 def cards_of(summary: ShoppingSummary, offered: Iterable[ItemCard]) -> list[ItemCard]:
     """Cards of the named products that the turn's searches returned, in the summary's order, each once.
 
-    A product that no search returned is not shown, whatever the model says about it.
+    Marks stay on their cards. A product that no search returned is not shown, whatever the model says about it.
     """
     by_id = {card.item_id: card for card in offered}
     cards: dict[str, ItemCard] = {}

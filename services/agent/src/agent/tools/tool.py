@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from agent.catalogue.terms import Language
+from agent.context.memory_block import RememberedConstraint
 from agent.session_constraints.constraints import SessionConstraints
 from common.memory_api.facts import FactOutcome, ProposedFact, Recalled
 from common.memory_api.orders import NewOrder, OrderCard, OrderState
@@ -53,6 +54,8 @@ class ToolContext:
     """Item ids."""
     destination: str | None = None
     """The country the goods go to (ISO 3166-1 alpha-2), by the four layers; None where no layer names one."""
+    constraints: tuple[RememberedConstraint, ...] = ()
+    """The `[constraint]` lines of this turn's memory block."""
     earlier: Sequence[LogEntry] = ()
     """The session's log before this turn."""
     entries: Sequence[LogEntry] = ()

@@ -2,6 +2,7 @@
 
 from agent.loop.guards.changed_domain import changed_domain
 from agent.loop.guards.drift import drift
+from agent.loop.guards.hidden_conflicts import hidden_conflicts
 from agent.loop.guards.limits import TurnLimits, limit_guards
 from agent.loop.guards.order_claims import order_claims
 from agent.loop.guards.repetition import alternating_calls, repeated_call
@@ -19,4 +20,5 @@ def guards(limits: TurnLimits, clock: Clock) -> list[Hook]:
         changed_domain,
         skipped_skill,
         order_claims,
+        hidden_conflicts,
     ]

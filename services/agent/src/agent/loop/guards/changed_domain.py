@@ -9,7 +9,7 @@ from agent.loop.guards.steps import RanCall, Step, steps_with_results
 from agent.loop.hooks import HookPoint, HookView
 from agent.planner.plan import Intent, TurnPlan, stored_plan
 from agent.tools import item_search
-from agent.tools.item_search import read_items
+from agent.tools.item_results import read_items
 
 _TEXT = (
     "本轮找的是{home}，前面的搜索已经有结果，刚才却换到了{other}。用户没有要求换品类，就不要再往那边搜："
