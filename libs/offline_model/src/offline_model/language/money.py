@@ -46,6 +46,8 @@ _ABOUT_AFTER = re.compile(r"\s*(?:左右|上下|\bor so\b)", re.IGNORECASE)
 _BETWEEN_BEFORE = re.compile(r"(?:\bbetween|在)\s*$", re.IGNORECASE)
 _RANGE = re.compile(r"\s*(?:-|–|—|~|～|到|至|\bto\b|\band\b)\s*$", re.IGNORECASE)
 
+_WANTED_IN = re.compile(rf"(?:用|按|换成|折成|以|\bin )\s*(?P<currency>{_CURRENCY})(?![\w]*\d)", re.IGNORECASE)
+
 _NUMERAL_VALUES = {character: value for value, character in enumerate("零一二三四五六七八九")} | {"两": 2}
 _NUMERAL_UNITS = {"十": 10, "百": 100, "千": 1000}
 
@@ -148,3 +150,9 @@ def _end_of_bound(text: str, amount: _Amount) -> int:
         if found := pattern.match(text, amount.end):
             return found.end()
     return amount.end
+
+
+def currency_in(text: str) -> str | None:
+    """The currency that an amount is wanted in: 「用欧元算」, "in euros"."""
+    found = _WANTED_IN.search(text)
+    return _CODES[found["currency"].lower()] if found else None

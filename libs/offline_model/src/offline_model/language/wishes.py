@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 from offline_model.language.avoidance import avoidances_in
 from offline_model.language.clauses import Clause, clauses_of
@@ -118,6 +119,7 @@ class Wishes:
     small_talk: SmallTalk | None
 
 
+@lru_cache(maxsize=512)
 def wishes_in(words: str) -> Wishes:
     asks_what_is_known = _ASKS_WHAT_IS_KNOWN.search(words) is not None
     asks_to_forget = _ASKS_TO_FORGET.search(words) is not None

@@ -3,15 +3,20 @@
 from collections.abc import Callable
 
 from offline_model.directives import DirectiveName
+from offline_model.language.intents import intent_of
 from offline_model.language.languages import in_language, is_chinese
+from offline_model.language.missing import Missing, missing_in
 from offline_model.language.wishes import Wishes, wishes_in
+from offline_model.playing.asking import question
 from offline_model.playing.choosing import choose, recapitulate
-from offline_model.playing.conversation import MadeCall
+from offline_model.playing.ordering import leave_the_card_to_the_user, look_up_orders, propose_order
 from offline_model.playing.play import Play, PlayedCall, call
+from offline_model.playing.pricing import price_at_the_door
 from offline_model.playing.recommending import recommendation
 from offline_model.playing.remembering import explain_forgetting, save, tell_what_is_known, with_receipts
 from offline_model.playing.scene import Scene
 from offline_model.playing.searching import search_plan
+from offline_model.playing.shown import items_or_none
 from offline_model.playing.skills import read_skill
 from offline_model.playing.talking import explain_what_is_not_done, talk
 
@@ -59,13 +64,20 @@ def _directed_call(argument: str) -> PlayedCall:
     return PlayedCall(name, arguments or "{}")
 
 
+def _ask_what_is_missing(scene: Scene, wishes: Wishes) -> Play | None:
+    """Only for what is missing from the words and cannot be in the session either."""
+    missing = missing_in(scene.words, wishes, intent_of(scene.words, wishes))
+    asked = next((each for each in missing if each in (Missing.BUDGET, Missing.RECIPIENT)), None)
+    return question(scene.words, asked) if asked and "item_search" in scene.tools else None
+
+
 def _search(scene: Scene, wishes: Wishes) -> Play | None:
     """The next step of the searches: one that got no answer at all is tried again."""
     plan = search_plan(scene, wishes)
     if plan is None or "item_search" not in scene.tools or scene.told_to_wrap_up:
         return None
     made = scene.results_of("item_search")
-    answered = len({search.step for search in made if _items_or_none(search) is not None})
+    answered = len({search.step for search in made if items_or_none(search) is not None})
     if answered == len(plan.steps) or len(made) >= _MAX_SEARCHES + len(plan.queries) - 1:
         return None
     return Play(calls=tuple(plan.calls(answered)))
@@ -75,7 +87,7 @@ def _recommend(scene: Scene, wishes: Wishes) -> Play | None:
     plan = search_plan(scene, wishes)
     if plan is None:
         return None
-    results = [data for search in scene.results_of("item_search") if (data := _items_or_none(search)) is not None]
+    results = [data for search in scene.results_of("item_search") if (data := items_or_none(search)) is not None]
     if not results:
         return Play(
             in_language(
@@ -91,12 +103,6 @@ def _recommend(scene: Scene, wishes: Wishes) -> Play | None:
     return Play(calls=(call("shopping_summary", reply=reply, items=recommended.items),))
 
 
-def _items_or_none(search: MadeCall) -> "list[dict[str, object]] | None":
-    data = search.result_data
-    items = data.get("items") if isinstance(data, dict) else None
-    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else None
-
-
 _RULES: tuple[_Rule, ...] = (
     _as_directed,
     read_skill,
@@ -104,6 +110,11 @@ _RULES: tuple[_Rule, ...] = (
     tell_what_is_known,
     explain_forgetting,
     recapitulate,
+    leave_the_card_to_the_user,
+    look_up_orders,
+    propose_order,
+    _ask_what_is_missing,
+    price_at_the_door,
     choose,
     explain_what_is_not_done,
     _search,

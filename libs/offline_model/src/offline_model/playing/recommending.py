@@ -26,7 +26,7 @@ class Recommendation:
 
 def recommendation(scene: Scene, plan: SearchPlan, results: "list[list[dict[str, object]]]") -> Recommendation:
     chinese = is_chinese(scene.words)
-    fitting = [[item for item in items if _fits(item, plan)] for items in results]
+    fitting = [[item for item in items if fits(item, plan)] for items in results]
     items = list(_first_of_each(fitting) if plan.intent is Intent.BUNDLE else _taken_in_turn(fitting))[:_MAX_ITEMS]
     sought = in_language(chinese, "、", ", ").join(plan.sought)
     if not items:
@@ -64,7 +64,7 @@ def _first_of_each(results: "list[list[dict[str, object]]]") -> "Iterator[dict[s
             yield item
 
 
-def _fits(item: "dict[str, Any]", plan: SearchPlan) -> bool:
+def fits(item: "dict[str, Any]", plan: SearchPlan) -> bool:
     """A second look at what the search let through: the model answers for what it recommends."""
     if not item.get("item_id"):
         return False

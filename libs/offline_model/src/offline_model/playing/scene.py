@@ -1,22 +1,30 @@
 """What the main model sees of a conversation: the newest turn, what was done in it, and what it may do."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from offline_model.chat.requests import ChatMessage, ChatRequest
 from offline_model.directives import Addressee, Directive, DirectiveName, read_directives, without_directives
 from offline_model.language.reading import readable
-from offline_model.playing.blocks import KnownFact, inside, known_facts, offered_skills, platforms
+from offline_model.playing.asking import joined, request_asked_about
+from offline_model.playing.blocks import KnownFact, inside, known_facts, offered_skills, platforms, tool_result
 from offline_model.playing.conversation import MadeCall, PastTurn, made_calls, past_turns, said_in, turn_starts
 from offline_model.playing.summaries import SIGN
 
 _MEMORY = "user_long_term_memory"
+_PLAN = "turn_plan"
+_REPROOF = re.compile(r"\s*<(?:system_notice|correction)[ >]")
 _WRAP_UP_SIGNS = ("收尾", "步数", "wrap up", "wrap-up", "step limit", "last step", "steps left")
 
 
 @dataclass(frozen=True)
 class Scene:
     words: str
+    """What is wanted now: this turn's words, behind those of the request that they answer a question about."""
+    answers: str = ""
+    """The part of `words` that earlier turns said."""
     directives: tuple[Directive, ...] = ()
     platforms: list[str] = field(default_factory=list)
     memory_block: str | None = None
@@ -30,9 +38,18 @@ class Scene:
     summary: str = ""
     """What a continuation summary says of turns that are gone."""
     told_to_wrap_up: bool = False
+    reproofs: tuple[str, ...] = ()
+    """The notices and corrections of this turn, in order."""
+    session_constraints: dict[str, Any] = field(default_factory=dict)
+    """What the turn's plan says that still holds from the turns before."""
     tools: frozenset[str] = frozenset()
     skills: frozenset[str] = frozenset()
     """The names in the catalogue of skills."""
+
+    @property
+    def said(self) -> str:
+        """This turn's words alone."""
+        return self.words.removeprefix(self.answers).lstrip("，, ")
 
     def results_of(self, tool: str) -> list[MadeCall]:
         return [call for call in self.made if call.name == tool]
@@ -47,17 +64,23 @@ def read_scene(request: ChatRequest) -> Scene:
     message, before, after = request.messages[start], request.messages[:start], request.messages[start + 1 :]
     said = said_in(message)
     memory = _newest_memory_block(after)
+    past = tuple(past_turns(before))
+    own_words = readable(without_directives(said))
+    request = request_asked_about(own_words, past)
     return Scene(
-        words=readable(without_directives(said)),
+        words=joined(request, own_words) if request else own_words,
+        answers=request,
         directives=read_directives(said, Addressee.MAIN),
         platforms=platforms(inside(message.text, "turn_context") or ""),
         memory_block=memory,
         facts=known_facts(memory or ""),
         made=made_calls(after),
         earlier=made_calls(before),
-        past=tuple(past_turns(before)),
+        past=past,
         summary=_newest_summary(request.messages),
         told_to_wrap_up=any(_asks_to_wrap_up(message) for message in after),
+        reproofs=tuple(_reproofs(after)),
+        session_constraints=_session_constraints(after),
         tools=request.tool_names,
         skills=_offered_skills(request.messages[0]),
     )
@@ -80,6 +103,18 @@ def _asks_to_wrap_up(message: ChatMessage) -> bool:
         return False
     text = message.text.casefold()
     return any(sign in text for sign in _WRAP_UP_SIGNS)
+
+
+def _reproofs(messages: Sequence[ChatMessage]) -> Iterator[str]:
+    for message in messages:
+        if message.role in ("system", "user") and _REPROOF.match(message.text):
+            yield message.text
+
+
+def _session_constraints(messages: Sequence[ChatMessage]) -> dict[str, Any]:
+    plans = [tool_result(inside(message.text, _PLAN) or "") for message in messages if _begins_with(message, _PLAN)]
+    held = plans[-1].get("session_constraints") if plans and isinstance(plans[-1], dict) else None
+    return held if isinstance(held, dict) else {}
 
 
 def _begins_with(message: ChatMessage, tag: str) -> bool:
