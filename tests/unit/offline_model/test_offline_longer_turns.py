@@ -48,6 +48,11 @@ class Session:
                 return steps
         raise AssertionError("the turn does not end")
 
+    def made(self, name: str) -> list[dict[str, Any]]:
+        """The arguments of all calls of a tool so far."""
+        functions = [call["function"] for message in self.messages for call in message.get("tool_calls", ())]
+        return [json.loads(function["arguments"]) for function in functions if function["name"] == name]
+
     def asked(self, *more: dict[str, Any]) -> Play:
         tools = [{"type": "function", "function": {"name": name}} for name in self.tools]
         body = {"model": "m", "messages": [*self.messages, *more], "tools": tools}
@@ -205,28 +210,30 @@ def test_what_is_compared_may_have_been_shown_before() -> None:
     assert steps[1] == [("item_search", "通勤双肩包")]
 
 
-def test_a_set_is_searched_in_two_steps_within_its_budget() -> None:
+def test_a_set_is_searched_side_by_side_within_its_budget() -> None:
     session = Session()
     steps = session.turn("帮我配一套旅行套装：眼罩、洗漱包、转换插头和收纳袋，预算 400 元")
-    assert steps[1:3] == [
-        [("item_search", "眼罩"), ("item_search", "洗漱包")],
-        [("item_search", "转换插头"), ("item_search", "收纳袋")],
-    ]
-    searches = [
-        json.loads(call["function"]["arguments"])
-        for message in session.messages
-        for call in message.get("tool_calls", [])
-        if call["function"]["name"] == "item_search"
-    ]
-    assert [search["price_max"] for search in searches] == [100] * 4
-    ((_, summary),) = steps[3]
+    assert steps[1] == [("item_search", query) for query in ("眼罩", "洗漱包", "转换插头", "收纳袋")]
+    assert [search["price_max"] for search in session.made("item_search")] == [100] * 4
+    ((_, summary),) = steps[2]
     assert [item["item_id"] for item in summary["items"]] == ["眼罩-1", "洗漱包-1", "转换插头-1", "收纳袋-1"]
     assert "合计 40.00 CNY" in summary["reply"]
 
 
 def test_a_set_without_a_list_has_what_such_sets_have() -> None:
-    steps = Session().turn("put together a camping kit")
-    assert steps[1] == [("item_search", "tent"), ("item_search", "sleeping bag")]
+    steps = Session().turn("put together a camping kit under $300")
+    assert steps[1] == [("item_search", query) for query in ("tent", "sleeping bag", "headlamp", "folding bottle")]
+
+
+@pytest.mark.parametrize(("budget", "things"), [(500, 3), (800, 3), (1, 3), (5, 4)])
+def test_the_shares_of_a_set_never_add_up_to_more_than_its_budget(budget: int, things: int) -> None:
+    session = Session()
+    named = "、".join(["眼罩", "洗漱包", "颈枕", "收纳袋"][:things])
+    session.turn(f"帮我配一套旅行套装：{named}，总共 {budget} 元以内")
+    shares = [search["price_max"] for search in session.made("item_search")]
+    assert len(shares) == things
+    assert all(share > 0 for share in shares)
+    assert sum(shares) <= budget
 
 
 def test_an_unknown_tool_is_called_once() -> None:
@@ -375,9 +382,6 @@ def test_the_summary_has_directives_of_its_own() -> None:
 def test_a_search_lists_as_many_as_the_user_says(words: str, limit: int | None) -> None:
     session = Session()
     session.turn(words)
-    calls = [call for message in session.messages for call in message.get("tool_calls", ())]
-    searches = [
-        json.loads(call["function"]["arguments"]) for call in calls if call["function"]["name"] == "item_search"
-    ]
+    searches = session.made("item_search")
     assert [search.get("limit") for search in searches] == [limit]
     assert "列" not in searches[0]["query"]

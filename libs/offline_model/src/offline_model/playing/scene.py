@@ -66,10 +66,10 @@ def read_scene(request: ChatRequest) -> Scene:
     memory = _newest_memory_block(after)
     past = tuple(past_turns(before))
     own_words = readable(without_directives(said))
-    request = request_asked_about(own_words, past)
+    asked = request_asked_about(own_words, past)
     return Scene(
-        words=joined(request, own_words) if request else own_words,
-        answers=request,
+        words=joined(asked, own_words) if asked else own_words,
+        answers=asked,
         directives=read_directives(said, Addressee.MAIN),
         platforms=platforms(inside(message.text, "turn_context") or ""),
         memory_block=memory,
