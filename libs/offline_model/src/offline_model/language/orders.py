@@ -23,7 +23,7 @@ _SETTLE = _pattern(
 _LOOK_UP = _pattern(
     "我的订单|订单(?:号|状态|到哪|什么时候|呢|列表|记录|有哪些)|(?:查|看)(?:一下|看)?(?:我的)?(?:订单|物流|快递)|物流|快递(?:到哪|单)|"
     "(?:我)?(?:下过|买过)(?:哪些|什么)单|发货了(?:吗|没)|到货了(?:吗|没)|催单",
-    r"my (?:last |recent |pending )?orders?\b|order (?:status|number|history)\b|track(?:ing)?\b|"
+    r"my (?:\w+ )?orders?\b|order (?:status|number|history)\b|track(?:ing)?\b|"
     r"where is my (?:parcel|package|order)\b",
 )
 _RETURN = _pattern(
