@@ -1,7 +1,7 @@
 """A session with the offline model, in this process: plays the agent's part, with tools that always answer."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,8 +39,8 @@ class Session:
 
     tools: tuple[str, ...] = TOOLS
     catalogue: str = CATALOGUE
-    results: dict[str, Callable[[dict[str, Any]], Any]] = field(default_factory=dict)
-    """What tools answer upon their arguments: text, or what becomes JSON."""
+    results: Mapping[str, Any] = field(default_factory=dict)
+    """What tools answer instead: text, or what becomes JSON."""
     reproofs: Callable[[Play], Sequence[str]] = _nothing
     """The notices and corrections that follow an answer; after them the turn goes on."""
     messages: list[dict[str, Any]] = field(default_factory=list)
@@ -88,7 +88,7 @@ class Session:
             self.messages.append({"role": "tool", "tool_call_id": made["id"], "content": result})
 
     def _result(self, name: str, arguments: dict[str, Any]) -> str:
-        answer = self.results.get(name, _RESULTS.get(name, _no_such_tool))(arguments)
+        answer = self.results[name] if name in self.results else _RESULTS.get(name, _no_such_tool)(arguments)
         return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
 
 

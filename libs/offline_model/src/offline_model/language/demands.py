@@ -142,7 +142,9 @@ def _group(match: "re.Match[str]") -> str:
 
 
 def _bare(word: str) -> str:
-    return re.sub(r"^(?:要|是|有|能|带|管|考虑|限制|the|an?)\s*|(?:的|一点|一些)$", "", word.strip(), flags=re.IGNORECASE).strip()
+    return re.sub(
+        r"^(?:要|是|有|能|带|管|考虑|限制|the|an?)\s*|(?:的|一点|一些)$", "", word.strip(), flags=re.IGNORECASE
+    ).strip()
 
 
 def _distinct(words: Iterable[str]) -> list[str]:

@@ -33,7 +33,8 @@ _LANDED = _pattern(
     "寄(?:到|去|往)[^，。]{2,8}(?:一共|总共|全部)(?:要|得|下来)?(?:多少|几)|"
     "(?:能不能|可不可以|能否)(?:直接)?(?:寄|发|送|运)(?:到|去|往)|^[^，。]{0,8}能(?:寄|发|送)(?:到|去|往)[^，。]{2,8}吗[？?]?$",
     r"customs|import (?:tax|duty|duties)|duty|duties|landed (?:price|cost)|vat|shipping (?:cost|fee)s?|delivered price|"
-    r"(?:in )?total (?:cost|price)? ?(?:delivered|shipped) to|all in(?:cluded)? (?:to|in)|can (?:you|it|this|that) (?:be )?ship(?:ped)? to",
+    r"(?:in )?total (?:cost|price)? ?(?:delivered|shipped) to|all in(?:cluded)? (?:to|in)|can (?:you|it|this|"
+    r"that) (?:be )?ship(?:ped)? to",
 )
 _RULES_OF_DUTY = _pattern(
     "怎么(?:算|收|交|缴)|(?:免税|起征)(?:额|点|额度)|规则|规定|要不要(?:交|缴|付)|需要(?:交|缴)(?:关税|税)吗|是什么|什么是|谁(?:来)?(?:交|付)",
@@ -44,14 +45,18 @@ _GENERAL = _pattern(
     "尺码(?:怎么|如何|表|对照|换算|对应)|(?:欧|美|英|日)码[^，。]{0,12}(?:是|等于|对应|换算)|(?:多大|几)码(?:合适|是)|"
     "(?:会不会|会)(?:缩水|起球|掉色|过敏)|是什么(?:材质|面料|材料|意思)|什么是|(?:材质|面料|成分)(?:怎么|有什么|安全)|"
     "能(?:不能)?(?:带上飞机|随身带|托运|邮寄|用(?:吗|在))|电压|插头标准|(?:退货|退换|退款|换货|保修)(?:政策|期|规则|要|怎么|多久|流程|运费)|怎么(?:退|换货)",
-    r"size (?:chart|guide|conversion)|what size|convert (?:\w+ )?sizes?|(?:eu|us|uk) size|does (?:\w+ ){1,3}(?:shrink|pill|fade)|"
-    r"what is (?!the (?:price|total))\w+(?: \w+)? made|voltage|plug type|(?:allowed|bring|carry|take) (?:\w+ ){0,4}on (?:a|the) plane|"
-    r"(?:return|refund|warranty) (?:policy|period|rules?)|how (?:do|can) i (?:return|exchange)|how long (?:do i have|is the warranty)",
+    r"size (?:chart|guide|conversion)|what size|convert (?:\w+ )?sizes?|(?:eu|us|uk) size|"
+    r"does (?:\w+ ){1,3}(?:shrink|pill|fade)|"
+    r"what is (?!the (?:price|total))\w+(?: \w+)? made|voltage|plug type|(?:allowed|bring|carry|"
+    r"take) (?:\w+ ){0,4}on (?:a|the) plane|"
+    r"(?:return|refund|warranty) (?:policy|period|rules?)|how (?:do|can) i (?:return|exchange)|"
+    r"how long (?:do i have|is the warranty)",
 )
 _BUNDLE = _pattern(
     "(?:旅行|出差|露营|办公|护肤|下午茶|骑行|新手)\\w{0,2}套装|[配买](?:齐|一套|套)|(?:搭(?:配)?|准备|来|凑)一套|一套[^，。的]{0,4}(?:装备|用品|行头)|"
     "全套|整套|几件套|清单(?=：|:)|(?:要|该|得)(?:买|准备|带)(?:些什么|哪些|齐)",
-    r"bundle|travel (?:set|kit)|everything (?:I|we) need for|(?:a|one) (?:full|complete|whole) set|(?:put|get) together|starter (?:set|kit)|(?:camping|office|skincare) (?:set|kit)",
+    r"bundle|travel (?:set|kit)|everything (?:I|we) need for|(?:a|one) (?:full|complete|whole) set|(?:put|"
+    r"get) together|starter (?:set|kit)|(?:camping|office|skincare) (?:set|kit)",
 )
 _RESEARCH = _pattern(
     "对比|比一比|比较(?:一下|下|几|这|两|它)|哪(?:个|款|种)(?:更|比较)?(?:好|值得|划算|适合)|有什么区别|区别是|怎么选|"
@@ -125,7 +130,7 @@ def looks_twice(words: str, intent: Intent) -> bool:
 
 
 def asks_how_things_are(words: str, intent: Intent) -> bool:
-    """A question that a guide answers: how duty is worked out, sizes, materials, returns, care; about no one product."""
+    """A question that a guide answers: how duty is worked out, sizes, materials, returns, care."""
     if intent is Intent.LANDED_PRICE:
         return _RULES_OF_DUTY.search(words) is not None
     if intent is Intent.ORDER_CARE:

@@ -10,7 +10,9 @@ from offline_model.language.intents import Intent, asks_how_things_are
 from offline_model.language.money import price_bounds
 from offline_model.language.wishes import Wishes
 
-_JUST_A_GIFT = re.compile(r"礼物|礼品|(?:生日|什么|点)礼$|\b(?:gifts?|present)\b(?! (?:box|card|bag|wrap))", re.IGNORECASE)
+_JUST_A_GIFT = re.compile(
+    r"礼物|礼品|(?:生日|什么|点)礼$|\b(?:gifts?|present)\b(?! (?:box|card|bag|wrap))", re.IGNORECASE
+)
 
 
 class Missing(StrEnum):

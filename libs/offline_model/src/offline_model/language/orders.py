@@ -32,7 +32,8 @@ _RETURN = _pattern(
 )
 _PLACE = _pattern(
     "下单|下个单|订购|(?:帮我|就|直接)?买(?:下)?第[一二两三四五1-5](?:个|款|件|条|双|只)|(?:就|帮我|直接)买(?:这|它|那)",
-    r"place an order\b|(?:order|buy|purchase) (?:(?:\d{1,2}|two|three|one) of )?(?:the )?(?:first|second|third|fourth|fifth)\b|"
+    r"place an order\b|(?:order|buy|purchase) (?:(?:\d{1,2}|two|three|one) of )?(?:the )?(?:first|second|third|"
+    r"fourth|fifth)\b|"
     r"(?:order|buy|purchase) (?:it|them|both|this one|that one|(?:number|option) [1-5])\b|"
     r"(?<!in )(?<!my )(?<!the )order (?:me )?(?:an?|the|two|three|\d{1,2}) ",
 )

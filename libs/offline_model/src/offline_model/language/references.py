@@ -12,7 +12,8 @@ _PLACE = re.compile(
 )
 _FIRST_TWO = re.compile(r"前两(?:个|款|件)|(?:这)?两(?:个|款|件)都|\b(?:first two|both)\b", re.IGNORECASE)
 _IT = re.compile(
-    r"这(?:个|款|件|条|双|只|样)(?!价|月|周|时|国)|那(?:个|款|件)|刚才(?:那|选)|就它|它|\b(?:it|this one|that one|this item|that item)\b",
+    r"这(?:个|款|件|条|双|只|样)(?!价|月|周|时|国)|那(?:个|款|件)|刚才(?:那|选)|就它|它|\b(?:it|this one|that one|"
+    r"this item|that item)\b",
     re.IGNORECASE,
 )
 _THESE = re.compile(
@@ -24,7 +25,8 @@ _COUNTS = {character: value for value, character in enumerate("零一二三四�
 _ENGLISH_COUNTS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
 _COUNT = re.compile(
     r"(?<![第前\d这那])(?P<zh>[一两二三四五六七八九十]|\d{1,2})\s*(?:件|个|份|盒|条|双|只|台|瓶|套|包|罐|支|副|把)(?!都|月|小时|人|国|里)|"
-    r"\b(?P<en>two|three|four|five|six|\d{1,2}) (?:of|pieces|units|copies)\b|\bquantity (?P<number>\d{1,2})\b|[x×]\s?(?P<times>\d{1,2})\b",
+    r"\b(?P<en>two|three|four|five|six|\d{1,2}) (?:of|pieces|units|copies)\b|\bquantity (?P<number>\d{1,2})\b|"
+    r"[x×]\s?(?P<times>\d{1,2})\b",
     re.IGNORECASE,
 )
 

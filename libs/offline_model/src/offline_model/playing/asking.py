@@ -1,4 +1,4 @@
-"""Asks one question instead of acting where something essential is missing, and takes the answer up in the next turn."""
+"""Asks one question instead of acting where something essential is missing, and takes up the answer."""
 
 from collections.abc import Sequence
 from functools import reduce

@@ -19,11 +19,13 @@ _QUANTITY_MAX = 99
 
 def propose_order(scene: Scene, wishes: Wishes) -> Play | None:
     """「下单第一个」: of the list shown last. With nothing shown, what the words name is looked for first."""
-    if order_wish(scene.words) is not OrderWish.PLACE or _PROPOSE not in scene.tools or scene.told_to_wrap_up:
+    if order_wish(scene.words) is not OrderWish.PLACE or _PROPOSE not in scene.tools:
         return None
     made = scene.results_of(_PROPOSE)
     if made:
         return Play(_told_of_card(made[-1].result_data, is_chinese(scene.words)))
+    if scene.told_to_wrap_up:
+        return None
     items = items_to_order(scene)
     if items:
         destinations = shipping_mentions(scene.words)
@@ -75,9 +77,7 @@ def look_up_orders(scene: Scene, wishes: Wishes) -> Play | None:
         return Play(in_language(chinese, "没有找到订单。", "There are no such orders."))
     lines = [_told_of_order(order, chinese) for order in orders if isinstance(order, dict)]
     opening = in_language(chinese, "你的订单：", "Your orders:")
-    closing = in_language(
-        chinese, "物流进度请在下单平台查看。", "Please see the platform for where the parcels are."
-    )
+    closing = in_language(chinese, "物流进度请在下单平台查看。", "Please see the platform for where the parcels are.")
     return Play("\n".join([opening, *lines, closing]))
 
 
@@ -122,5 +122,3 @@ def leave_the_card_to_the_user(scene: Scene, wishes: Wishes) -> Play | None:
             "Only you can confirm or cancel, on the order card; I cannot. If the card has expired, I prepare another.",
         )
     )
-
-

@@ -33,12 +33,15 @@ def planner_directives(request: ChatRequest) -> tuple[Directive, ...]:
 
 
 def play_planner(request: ChatRequest) -> Play:
-    plan = json.dumps(filled_value(_schema(request), planned(*_input(request))), ensure_ascii=False)
+    filled = filled_value(_schema(request), planned(*_input(request)))
+    plan = json.dumps(filled, ensure_ascii=False)
     for directive in planner_directives(request):
         if directive.name is DirectiveName.TEXT:
             return Play(directive.argument)
         if directive.name is DirectiveName.MALFORMED and _acts(directive, request):
             return Play(plan[: len(plan) // 2])
+        if directive.name is DirectiveName.BAD_PLAN and (directive.argument == "always" or not _answers(request)):
+            return Play(json.dumps({**filled, "intent": "buy_everything", "gift": "perhaps"}, ensure_ascii=False))
     return Play(plan)
 
 
@@ -109,8 +112,11 @@ _NAMES = {
 
 def _acts(directive: Directive, request: ChatRequest) -> bool:
     """A reproof follows a malformed answer in the same conversation, so the answers so far are in the request."""
-    answers = sum(message.role == "assistant" for message in request.messages)
-    return directive.first_requests is None or answers < directive.first_requests
+    return directive.first_requests is None or _answers(request) < directive.first_requests
+
+
+def _answers(request: ChatRequest) -> int:
+    return sum(message.role == "assistant" for message in request.messages)
 
 
 def _schema(request: ChatRequest) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from offline_model.language.wishes import Wishes
 from offline_model.playing.asking import question
 from offline_model.playing.conversation import MadeCall
 from offline_model.playing.play import Play, call
-from offline_model.playing.recommending import fits
+from offline_model.playing.recommending import Recommendation, fits, summary
 from offline_model.playing.remembering import with_receipts
 from offline_model.playing.scene import Scene
 from offline_model.playing.searching import destination_for, search_plan
@@ -24,11 +24,13 @@ _TRIES_MAX = 2
 
 def price_at_the_door(scene: Scene, wishes: Wishes) -> Play | None:
     """The next step: a question, the sum, or its answer; None where a search comes first or nothing is asked."""
-    if not asks_for_price_at_the_door(scene, wishes) or _TOOL not in scene.tools or scene.told_to_wrap_up:
+    if not asks_for_price_at_the_door(scene, wishes) or _TOOL not in scene.tools:
         return None
     made = scene.results_of(_TOOL)
-    if made and (_lines_of(made[-1]) or len(made) >= _TRIES_MAX):
+    if made and (_lines_of(made[-1]) or len(made) >= _TRIES_MAX or scene.told_to_wrap_up):
         return _answer(scene, made[-1])
+    if scene.told_to_wrap_up:
+        return None
     destination = destination_of(scene.words) or destination_for(scene)
     if destination is None:
         return question(scene.words, Missing.DESTINATION)
@@ -66,12 +68,11 @@ def _answer(scene: Scene, made: MadeCall) -> Play:
         return Play(with_receipts(scene, failed))
     item_id = str((made.arguments or {}).get("item_id", ""))
     found = next((item for item in items_found((*scene.made, *scene.earlier)) if item.get("item_id") == item_id), {})
-    reply = with_receipts(scene, "\n".join(_told(made.result_data, str(found.get("title") or item_id), chinese)))
+    reply = "\n".join(_told(made.result_data, str(found.get("title") or item_id), chinese))
     found_now = any(item.get("item_id") == item_id for item in items_found(scene.made))
-    if not found_now or "shopping_summary" not in scene.tools or scene.results_of("shopping_summary"):
-        return Play(reply)
     reason = in_language(chinese, "按它算的到手价", "the price at the door is worked out for it")
-    return Play(calls=(call("shopping_summary", reply=reply, items=[{"item_id": item_id, "reason": reason}]),))
+    items = [{"item_id": item_id, "reason": reason}] if found_now else []
+    return summary(scene, Recommendation(reply, items))
 
 
 def _lines_of(made: MadeCall) -> list[dict[str, Any]]:

@@ -1,7 +1,6 @@
 """What the main model sees of a conversation: the newest turn, what was done in it, and what it may do."""
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,12 +10,11 @@ from offline_model.language.reading import readable
 from offline_model.playing.asking import joined, request_asked_about
 from offline_model.playing.blocks import KnownFact, inside, known_facts, offered_skills, platforms, tool_result
 from offline_model.playing.conversation import MadeCall, PastTurn, made_calls, past_turns, said_in, turn_starts
+from offline_model.playing.reproofs import Reproof, asks_to_wrap_up, reproofs_in
 from offline_model.playing.summaries import SIGN
 
 _MEMORY = "user_long_term_memory"
 _PLAN = "turn_plan"
-_REPROOF = re.compile(r"\s*<(?:system_notice|correction)[ >]")
-_WRAP_UP_SIGNS = ("收尾", "步数", "wrap up", "wrap-up", "step limit", "last step", "steps left")
 
 
 @dataclass(frozen=True)
@@ -38,8 +36,7 @@ class Scene:
     summary: str = ""
     """What a continuation summary says of turns that are gone."""
     told_to_wrap_up: bool = False
-    reproofs: tuple[str, ...] = ()
-    """The notices and corrections of this turn, in order."""
+    reproofs: tuple[Reproof, ...] = ()
     session_constraints: dict[str, Any] = field(default_factory=dict)
     """What the turn's plan says that still holds from the turns before."""
     tools: frozenset[str] = frozenset()
@@ -64,6 +61,7 @@ def read_scene(request: ChatRequest) -> Scene:
     message, before, after = request.messages[start], request.messages[:start], request.messages[start + 1 :]
     said = said_in(message)
     memory = _newest_memory_block(after)
+    reproofs = tuple(reproofs_in(after))
     past = tuple(past_turns(before))
     own_words = readable(without_directives(said))
     asked = request_asked_about(own_words, past)
@@ -78,8 +76,8 @@ def read_scene(request: ChatRequest) -> Scene:
         earlier=made_calls(before),
         past=past,
         summary=_newest_summary(request.messages),
-        told_to_wrap_up=any(_asks_to_wrap_up(message) for message in after),
-        reproofs=tuple(_reproofs(after)),
+        told_to_wrap_up=any(asks_to_wrap_up(reproof) for reproof in reproofs),
+        reproofs=reproofs,
         session_constraints=_session_constraints(after),
         tools=request.tool_names,
         skills=_offered_skills(request.messages[0]),
@@ -95,20 +93,6 @@ def _newest_memory_block(messages: Sequence[ChatMessage]) -> str | None:
 def _newest_summary(messages: Sequence[ChatMessage]) -> str:
     texts = [message.text for message in messages if message.role == "user" and SIGN in message.text]
     return texts[-1] if texts else ""
-
-
-def _asks_to_wrap_up(message: ChatMessage) -> bool:
-    """Only a notice does: plans, strategies and skills may use the same words."""
-    if message.role not in ("system", "user") or not _begins_with(message, "system_notice"):
-        return False
-    text = message.text.casefold()
-    return any(sign in text for sign in _WRAP_UP_SIGNS)
-
-
-def _reproofs(messages: Sequence[ChatMessage]) -> Iterator[str]:
-    for message in messages:
-        if message.role in ("system", "user") and _REPROOF.match(message.text):
-            yield message.text
 
 
 def _session_constraints(messages: Sequence[ChatMessage]) -> dict[str, Any]:

@@ -15,19 +15,21 @@ from offline_model.language.demands import criteria_in
 from offline_model.language.domains import main_product
 from offline_model.language.intents import Intent, intent_of, looks_twice
 from offline_model.language.languages import in_language, is_chinese
-from offline_model.language.money import PriceBounds, price_bounds
 from offline_model.language.missing import product_to_price
+from offline_model.language.money import PriceBounds, price_bounds
 from offline_model.language.statements import statements_in
 from offline_model.language.substances import SubstanceMention
 from offline_model.language.wishes import Wishes, bare_phrase
 from offline_model.playing.play import PlayedCall, call
 from offline_model.playing.scene import Scene
+from offline_model.playing.straying import strays
 from offline_model.playing.summaries import last_search_of
 
 _EXCLUDE_MAX = 50
 """Words that one search takes."""
 _CHEAPER = ("便宜", "cheaper")
 _LIST_SO_MANY = re.compile(r"列出?\s*(?P<zh>[1-9]\d?)\s*[款个件种]|\blist (?P<en>[1-9]\d?)\b", re.IGNORECASE)
+
 
 @dataclass(frozen=True)
 class SearchPlan:
@@ -93,7 +95,9 @@ def search_plan(scene: Scene, wishes: Wishes) -> SearchPlan | None:
         currency=bounds.currency,
         ships_to=destination_for(scene),
         ships_to_remembered=_keeps_to_remembered_destination(scene),
-        exclude=_in_turn([*_exclude_from_facts(scene), *exclude]),
+        exclude=[]
+        if strays(scene, DirectiveName.IGNORE_CONSTRAINT)
+        else _in_turn([*_exclude_from_facts(scene), *exclude]),
         platforms=scene.platforms,
         limit=_number_to_list(scene.words),
     )
@@ -115,8 +119,8 @@ def _queries(scene: Scene, wishes: Wishes, intent: Intent) -> list[str]:
     if intent is Intent.BUNDLE:
         return parts_of_set(scene.words)
     if intent is Intent.LANDED_PRICE:
-        product = product_to_price(scene.words, wishes)
-        return [product] if product else []
+        named = product_to_price(scene.words, wishes)
+        return [named] if named else []
     if intent is Intent.PURCHASE_RESEARCH and not main_product(" ".join(wishes.queries)):
         product = main_product(scene.words)
         return [product.word] if product else list(wishes.queries)
@@ -136,11 +140,11 @@ def _steps(scene: Scene, queries: list[str], intent: Intent) -> list[list[str]]:
     if intent is Intent.BUNDLE:
         return [queries]
     if looks_twice(scene.words, intent) or scene.directed(DirectiveName.TWO_SEARCHES):
-        return [queries, [_second_query(queries[0], scene.words)]]
+        return [queries, [second_query(queries[0], scene.words)]]
     return [queries]
 
 
-def _second_query(query: str, words: str) -> str:
+def second_query(query: str, words: str) -> str:
     """Narrower where the user named a quality, else the same thing by its other name."""
     criterion = next((criterion for criterion in criteria_in(words) if criterion not in query), None)
     if criterion is not None:

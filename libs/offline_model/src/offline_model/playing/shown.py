@@ -11,13 +11,15 @@ from offline_model.playing.scene import Scene
 
 Item = dict[str, Any]
 
-_RETURN_ITEMS = ("item_search", "item_picker")
+_RETURN_ITEMS = ("item_search", "item_picker", "item_detail")
 
 
 def items_or_none(made: MadeCall) -> list[Item] | None:
     """The items that a call returned; None where it failed."""
     data = made.result_data
-    items = data.get("items") if isinstance(data, dict) else None
+    if not isinstance(data, dict):
+        return None
+    items = [data["item"]] if "item" in data else data.get("items")
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else None
 
 
