@@ -135,6 +135,10 @@ def _saved(_: dict[str, Any]) -> dict[str, Any]:
     return {"saved": True, "message": "记住了"}
 
 
+def _shown(_: dict[str, Any]) -> dict[str, Any]:
+    return {"shown": True}
+
+
 def _no_such_tool(_: dict[str, Any]) -> dict[str, Any]:
     return {"error": "no such tool"}
 
@@ -144,5 +148,5 @@ _RESULTS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "item_search": _found,
     "recall_memories": _saved,
     "save_memory": _saved,
-    "shopping_summary": lambda _: {"shown": True},
+    "shopping_summary": _shown,
 }

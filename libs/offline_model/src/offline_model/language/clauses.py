@@ -18,7 +18,7 @@ _SUPPOSED = re.compile(
 )
 _REPORTED = re.compile(
     r"写着|写的是|页面|标题|详情|评论|评价|说明书|包装上|广告|你说|你建议|你推荐|你提到|据说|"
-    r"\b(?:says?|said|states?|review|label|title|page|you suggested|you recommended|you mentioned)\b",
+    r"\b(?:says?|said|(?<!united )states?|review|label|title|page|you suggested|you recommended|you mentioned)\b",
     re.IGNORECASE,
 )
 _THIS_TIME = re.compile(

@@ -111,6 +111,10 @@ def exclusions_in(words: str) -> list[str]:
     )
 
 
+def dislike_spans(words: str) -> list[tuple[int, int]]:
+    return [match.span() for match in _AGAINST.finditer(words)]
+
+
 def dislikes_in(words: str) -> list[str]:
     """What is unwelcome, but no reason to refuse a product."""
     return _distinct(_bare(_group(match)) for match in _AGAINST.finditer(words))

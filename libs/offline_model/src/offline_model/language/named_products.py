@@ -10,8 +10,8 @@ _MEASURE = re.compile(
     r"\d+(?:\.\d+)?-?(?:ml|l|cm|mm|m|g|kg|w|wh|mah|inch|in|oz|gb|tb|v|hz|k|p|d|pcs|pack|piece|person|in-1)s?",
     re.IGNORECASE,
 )
-_BRAND_CHINESE = re.compile(r"(?<!小众)(?<!什么)(?<!大)牌(?:子)?的?(?=[一-龥A-Za-z])|[A-Z][a-z]{2,}")
-_QUOTED = re.compile(r"[「『《“\"][^」』》”\"]{2,40}[」』》”\"]")
+_BRAND_CHINESE = re.compile(r"(?<!品)(?<!什么)(?<!大)牌(?:子)?的?(?=[一-龥A-Za-z])|[A-Z][a-z]{2,}")
+_QUOTED = re.compile(r"[「『《“\"](?P<name>[^」』》”\"]{2,40})[」』》”\"]")
 _CAPITAL = re.compile(r"\b[A-Z][a-z]+[A-Z]?\w*\b|\b[A-Z]{3,}\b")
 _NO_NAMES = frozenset(
     {
@@ -63,15 +63,16 @@ _NO_NAMES = frozenset(
 )
 
 
-def names_one_product(wishes: Wishes) -> bool:
+def names_one_product(words: str, wishes: Wishes) -> bool:
     """Of one thing only: who names two things has something to compare or to put together."""
-    return len(wishes.queries) == 1 and _is_name(wishes.queries[0])
+    if len(wishes.queries) != 1:
+        return False
+    quoted = (found["name"] for found in _QUOTED.finditer(words))
+    return _is_name(wishes.queries[0]) or any(name in wishes.queries[0] for name in quoted)
 
 
 def _is_name(query: str) -> bool:
     if any(not _MEASURE.fullmatch(found.group()) for found in _MODEL.finditer(query)):
-        return True
-    if _QUOTED.search(query):
         return True
     pattern = _BRAND_CHINESE if is_chinese(query) else _CAPITAL
     return any(found.group() not in _NO_NAMES for found in pattern.finditer(query))

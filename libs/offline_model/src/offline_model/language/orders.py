@@ -28,7 +28,7 @@ _LOOK_UP = _pattern(
 )
 _RETURN = _pattern(
     "退货|退款|退换|换货|售后|保修|漏发|错发",
-    r"refunds?\b|return (?:it|them|the|my|policy)\b|exchange (?:it|the)\b|warranty\b",
+    r"refunds?\b|returns\b|return (?:it|them|the|my|policy)\b|exchange (?:it|the)\b|warranty\b",
 )
 _PLACE = _pattern(
     "下单|下个单|订购|(?:帮我|就|直接)?买(?:下)?第[一二两三四五1-5](?:个|款|件|条|双|只)|(?:就|帮我|直接)买(?:这|它|那)",

@@ -8,6 +8,7 @@ from functools import lru_cache
 from offline_model.language.avoidance import avoidances_in
 from offline_model.language.clauses import Clause, clauses_of
 from offline_model.language.countries import shipping_mentions
+from offline_model.language.demands import dislike_spans
 from offline_model.language.money import price_bounds
 
 
@@ -43,6 +44,14 @@ _ASKS_TO_REMEMBER = re.compile(
     r"\bfrom now on\b|\balways\b|\bin (?:the )?future\b|\bgoing forward\b",
     re.IGNORECASE,
 )
+_BARE_REQUEST = re.compile(
+    r"(?:请|麻烦)?(?:你)?(?:帮我)?(?:把?(?:这个|这条|这点|这一点|它))?(?:记住|记下来?|记一下|记着|牢记|别忘了)(?:这个|这条|这点|这一点|它|哦|啊|吧|一下)?|"
+    r"\b(?:and |so )?(?:please )?(?:remember|keep in mind|don't forget)(?: that| this| it)?(?: for (?:me|later|"
+    r"next time))?(?: please)?\b",
+    re.IGNORECASE,
+)
+_NAME_IN_QUOTES = re.compile(r"[「『《“\"]([^」』》”\"，。,.!！?？\n]{2,30})[」』》”\"]")
+"""Of a product; in a search it is a word like any other."""
 
 _FIND = re.compile(
     r"(?:想|要|需要|打算|准备|帮我|帮忙|给我|请|能|可以|麻烦|再)*(?:找|买|推荐|看看|挑|选购|选|入手|"
@@ -60,15 +69,15 @@ _CUT_ENGLISH = re.compile(
     re.IGNORECASE,
 )
 _LEADING = re.compile(
-    r"^(?:(?:some|a few|an|a|the|any|me|good|nice|several|\d+)\s+)+|"
-    r"^(?:能|可以|可|在|且|又|的|给我|一下|买|我|\s)+|"
+    r"^(?:(?:to (?:buy|get|find|see)|some|a few|an|a|the|any|me|good|nice|several|\d+)\s+)+|"
+    r"^(?:能|可以|可|在|且|又|的|给我|一下|买|我|别的|其他的|另外的|\s)+|"
     r"^(?:[一两二三四五六几]|\d+)(?:个|款|件|双|条|样|种|只|瓶|盒|包|套|些|点|本|台|把|副|对|份|袋|支)|"
     r"^(?:个(?!性|人)|件|款(?!式)|些|点(?!心))",
     re.IGNORECASE,
 )
 _TRAILING = re.compile(
-    r"(?:可以推荐|值得买|推荐|给我|可以|好|有|的话|的吗|吗|呢|吧|啊|呀|的|谢谢|，|\s)+$|\s*\b(?:please|"
-    r"thanks)\b.*$",
+    r"(?:可以推荐|值得买|推荐|给我|可以|好|有|的话|的吗|吗|呢|吧|啊|呀|的|谢谢|，|\s)+$|"
+    r"(?:还有)(?:别|其他|没有)?的?$|(?:再|多)(?:看看|[看找来][几些一](?:款|个|件|些)?)$|\s*\b(?:please|thanks|again)\b.*$",
     re.IGNORECASE,
 )
 _SEVERAL = re.compile(
@@ -139,20 +148,24 @@ def without_remember_marks(text: str) -> str:
 
 
 def _to_remember(words: str) -> str:
-    """From the clause with the request to the end of its sentence, without clauses that look for something."""
+    """From the clause with the request to the end of its sentence, without clauses that look for something; where the
+    request stands alone ("Please remember that."), what was said before it."""
     kept: list[str] = []
     marked_sentence = -1
-    for clause in clauses_of(words):
+    clauses = clauses_of(words)
+    for clause in clauses:
         asked = clause.claims and _ASKS_TO_REMEMBER.search(clause.text) is not None
         marked_sentence = clause.sentence if asked else marked_sentence
         if clause.sentence == marked_sentence and (asked or not _FIND.search(clause.text)):
             kept.append(clause.text)
+    if kept and not _BARE_REQUEST.sub("", "".join(kept)).strip(" ，,。.!！"):
+        before = [clause for clause in clauses if clause.sentence < marked_sentence and clause.claims]
+        kept = [clause.text for clause in before if avoidances_in(clause.text) or not _FIND.search(clause.text)]
     return "，".join(kept)
 
 
 def _queries(words: str) -> tuple[str, ...]:
-    clauses = clauses_of(words)
-    for clause in clauses:
+    for clause in clauses_of(_NAME_IN_QUOTES.sub(r"\1", words)):
         phrase = _sought(clause)
         if phrase:
             return tuple(query for part in _SEVERAL.split(phrase) if (query := _tidy(part)))[:3]
@@ -177,6 +190,7 @@ def _without_conditions(text: str) -> str:
     spans = [*price_bounds(text).spans]
     spans += [mention.span for mention in shipping_mentions(text)]
     spans += [avoidance.span for avoidance in avoidances_in(text)]
+    spans += dislike_spans(text)
     characters = list(text)
     for start, end in spans:
         characters[start:end] = " " * (end - start)

@@ -91,7 +91,7 @@ def pick_again(scene: Scene, wishes: Wishes) -> Play | None:
 def look_into_guides(scene: Scene, wishes: Wishes) -> Play | None:
     """How duty is worked out, sizes, materials, returns, care: of which the model itself must not make up anything."""
     intent = intent_of(scene.words, wishes)
-    if wishes.queries or not asks_how_things_are(scene.words, intent) or _KNOWLEDGE not in scene.tools:
+    if not asks_how_things_are(scene.words, intent) or _KNOWLEDGE not in scene.tools:
         return None
     made, chinese = scene.results_of(_KNOWLEDGE), is_chinese(scene.words)
     if not made:

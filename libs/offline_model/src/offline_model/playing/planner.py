@@ -13,7 +13,8 @@ from offline_model.language.intents import Intent, intent_of
 from offline_model.language.languages import in_language, is_chinese
 from offline_model.language.missing import Missing, destination_of, missing_in
 from offline_model.language.money import price_bounds
-from offline_model.language.reading import readable
+from offline_model.language.reading import own_words, readable
+from offline_model.language.references import places_in, points_at_one, points_at_several
 from offline_model.language.wishes import Wishes, wishes_in
 from offline_model.playing.asking import asked_about, is_an_answer, joined
 from offline_model.playing.blocks import inside
@@ -95,7 +96,8 @@ def _product(words: str, recent: str, wishes: Wishes, intent: Intent) -> Product
 
 def _missing(words: str, intent: Intent, product: ProductWord | None, wishes: Wishes) -> list[str]:
     missing = missing_in(words, wishes, intent)
-    if intent is Intent.PRODUCT_SEARCH and product is None and not wishes.queries and not missing:
+    points = places_in(words) or points_at_one(words) or points_at_several(words)
+    if intent is Intent.PRODUCT_SEARCH and product is None and not (wishes.queries or missing or points):
         missing.append(Missing.PRODUCT)
     if is_gift(words) and intent in _WITH_PRODUCT and price_bounds(words).maximum is None:
         missing.append(Missing.BUDGET)
@@ -127,7 +129,7 @@ def _schema(request: ChatRequest) -> dict[str, Any]:
 def _input(request: ChatRequest) -> tuple[str, str]:
     """This turn's words and the recent conversation."""
     recent = inside(_asked(request).text, "recent_conversation") or ""
-    return readable(without_directives(_words_of_turn(request))), readable(without_directives(recent))
+    return own_words(without_directives(_words_of_turn(request))), readable(without_directives(recent))
 
 
 def _words_of_turn(request: ChatRequest) -> str:

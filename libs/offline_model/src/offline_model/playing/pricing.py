@@ -19,7 +19,6 @@ from offline_model.playing.searching import destination_for, search_plan
 from offline_model.playing.shown import Item, item_spoken_of, items_found
 
 _TOOL = "landed_price"
-_TRIES_MAX = 2
 
 
 def price_at_the_door(scene: Scene, wishes: Wishes) -> Play | None:
@@ -27,7 +26,7 @@ def price_at_the_door(scene: Scene, wishes: Wishes) -> Play | None:
     if not asks_for_price_at_the_door(scene, wishes) or _TOOL not in scene.tools:
         return None
     made = scene.results_of(_TOOL)
-    if made and (_lines_of(made[-1]) or len(made) >= _TRIES_MAX or scene.told_to_wrap_up):
+    if made:
         return _answer(scene, made[-1])
     if scene.told_to_wrap_up:
         return None

@@ -6,15 +6,16 @@ from typing import Any
 
 from offline_model.chat.requests import ChatMessage, ChatRequest
 from offline_model.directives import Addressee, Directive, DirectiveName, read_directives, without_directives
-from offline_model.language.reading import readable
+from offline_model.language.reading import own_words
 from offline_model.playing.asking import joined, request_asked_about
-from offline_model.playing.blocks import KnownFact, inside, known_facts, offered_skills, platforms, tool_result
+from offline_model.playing.blocks import KnownFact, inside, known_facts, platforms, skill_descriptions, tool_result
 from offline_model.playing.conversation import MadeCall, PastTurn, made_calls, past_turns, said_in, turn_starts
 from offline_model.playing.reproofs import Reproof, asks_to_wrap_up, reproofs_in
 from offline_model.playing.summaries import SIGN
 
 _MEMORY = "user_long_term_memory"
 _PLAN = "turn_plan"
+_MY_SKILLS = "my_skills"
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,8 @@ class Scene:
     tools: frozenset[str] = frozenset()
     skills: frozenset[str] = frozenset()
     """The names in the catalogue of skills."""
+    personal_skills: dict[str, str] = field(default_factory=dict)
+    """The user's own skills: descriptions by name."""
 
     @property
     def said(self) -> str:
@@ -63,10 +66,10 @@ def read_scene(request: ChatRequest) -> Scene:
     memory = _newest_memory_block(after)
     reproofs = tuple(reproofs_in(after))
     past = tuple(past_turns(before))
-    own_words = readable(without_directives(said))
-    asked = request_asked_about(own_words, past)
+    words = own_words(without_directives(said))
+    asked = request_asked_about(words, past)
     return Scene(
-        words=joined(asked, own_words) if asked else own_words,
+        words=joined(asked, words) if asked else words,
         answers=asked,
         directives=read_directives(said, Addressee.MAIN),
         platforms=platforms(inside(message.text, "turn_context") or ""),
@@ -81,6 +84,7 @@ def read_scene(request: ChatRequest) -> Scene:
         session_constraints=_session_constraints(after),
         tools=request.tool_names,
         skills=_offered_skills(request.messages[0]),
+        personal_skills=_personal_skills(request.messages),
     )
 
 
@@ -101,9 +105,15 @@ def _session_constraints(messages: Sequence[ChatMessage]) -> dict[str, Any]:
     return held if isinstance(held, dict) else {}
 
 
+def _personal_skills(messages: Sequence[ChatMessage]) -> dict[str, str]:
+    """Of the newest block: one that is not told again still holds."""
+    blocks = [message.text for message in messages if message.role != "tool" and _begins_with(message, _MY_SKILLS)]
+    return skill_descriptions(inside(blocks[-1], _MY_SKILLS) or "") if blocks else {}
+
+
 def _begins_with(message: ChatMessage, tag: str) -> bool:
     return message.text.lstrip().startswith(f"<{tag}>")
 
 
 def _offered_skills(first: ChatMessage) -> frozenset[str]:
-    return offered_skills(inside(first.text, "available_skills") or "") if first.role == "system" else frozenset()
+    return frozenset(skill_descriptions(inside(first.text, "available_skills") or "") if first.role == "system" else ())

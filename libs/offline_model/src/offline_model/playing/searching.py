@@ -11,8 +11,9 @@ from offline_model.language.avoidance import avoidances_in, taken_back, words_to
 from offline_model.language.bundles import parts_of_set
 from offline_model.language.clauses import Clause, clauses_of
 from offline_model.language.countries import country_code, shipping_mentions
-from offline_model.language.demands import criteria_in
+from offline_model.language.demands import criteria_in, dislike_spans
 from offline_model.language.domains import main_product
+from offline_model.language.images import seen_in_image
 from offline_model.language.intents import Intent, intent_of, looks_twice
 from offline_model.language.languages import in_language, is_chinese
 from offline_model.language.missing import product_to_price
@@ -121,6 +122,8 @@ def _queries(scene: Scene, wishes: Wishes, intent: Intent) -> list[str]:
     if intent is Intent.LANDED_PRICE:
         named = product_to_price(scene.words, wishes)
         return [named] if named else []
+    if intent is Intent.IMAGE_SEARCH and (seen := seen_in_image(scene.words)):
+        return [seen]
     if intent is Intent.PURCHASE_RESEARCH and not main_product(" ".join(wishes.queries)):
         product = main_product(scene.words)
         return [product.word] if product else list(wishes.queries)
@@ -184,7 +187,7 @@ def _exclude_from_words(words: str) -> list[list[str]]:
     return [
         list(avoidance.words)
         for clause in clauses_of(words)
-        if not (clause.reported or (clause.question and "过敏" in clause.text))
+        if not (clause.reported or dislike_spans(clause.text) or (clause.question and "过敏" in clause.text))
         for avoidance in avoidances_in(clause.text)
     ]
 

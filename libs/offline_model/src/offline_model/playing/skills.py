@@ -3,6 +3,7 @@
 from offline_model.directives import DirectiveName
 from offline_model.language.intents import Intent, intent_of
 from offline_model.language.named_products import names_one_product
+from offline_model.language.personal_skills import is_called_for
 from offline_model.language.questions import asks_about_one, asks_to_pick
 from offline_model.language.wishes import Wishes
 from offline_model.playing.play import Play, call
@@ -29,8 +30,8 @@ def read_skill(scene: Scene, wishes: Wishes) -> Play | None:
     """A skill whose body compaction took is read again: what is no longer in the conversation was not read."""
     if _TOOL not in scene.tools or scene.told_to_wrap_up or strays(scene, DirectiveName.SKIP_SKILL):
         return None
-    name = _reminded_of(scene) or (None if scene.made else fitting_skill(scene, wishes))
-    if name not in scene.skills or name in _already_read(scene):
+    name = _reminded_of(scene) or (None if scene.made else _personal(scene) or fitting_skill(scene, wishes))
+    if name not in (*scene.skills, *scene.personal_skills) or name in _already_read(scene):
         return None
     return Play(calls=(call(_TOOL, name=name),))
 
@@ -38,9 +39,17 @@ def read_skill(scene: Scene, wishes: Wishes) -> Play | None:
 def fitting_skill(scene: Scene, wishes: Wishes) -> str | None:
     """None where a single product is named, or one that was shown is asked about: nothing is to be found out first."""
     intent = intent_of(scene.words, wishes)
-    if intent is Intent.PRODUCT_SEARCH and (_is_about_what_was_shown(scene, wishes) or names_one_product(wishes)):
+    if intent is Intent.PRODUCT_SEARCH and (
+        _is_about_what_was_shown(scene, wishes) or names_one_product(scene.words, wishes)
+    ):
         return None
     return _FITTING.get(intent)
+
+
+def _personal(scene: Scene) -> str | None:
+    """The user's own goes before a built-in one."""
+    named = scene.personal_skills.items()
+    return next((name for name, description in named if is_called_for(scene.words, name, description)), None)
 
 
 def _is_about_what_was_shown(scene: Scene, wishes: Wishes) -> bool:
