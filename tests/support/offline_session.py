@@ -88,7 +88,8 @@ class Session:
             self.messages.append({"role": "tool", "tool_call_id": made["id"], "content": result})
 
     def _result(self, name: str, arguments: dict[str, Any]) -> str:
-        answer = self.results[name] if name in self.results else _RESULTS.get(name, _no_such_tool)(arguments)
+        usual: Callable[[dict[str, Any]], Any] = _RESULTS.get(name, _no_such_tool)
+        answer = self.results[name] if name in self.results else usual(arguments)
         return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
 
 

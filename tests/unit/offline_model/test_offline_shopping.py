@@ -392,7 +392,10 @@ def test_a_description_is_no_name(words: str) -> None:
     assert Session(tools=SHOPPING_TOOLS).turn(words)[0] == [("Skill", "search-discovery")]
 
 
-MY_SKILLS = "<my_skills>\n- my/weekly-tea: 当我说「每周的茶」时读；别的时候不读。\n- my/desk: 挑办公桌面用品的做法\n</my_skills>"
+MY_SKILLS = """<my_skills>
+- my/weekly-tea: 当我说「每周的茶」时读；别的时候不读。
+- my/desk: 挑办公桌面用品的做法
+</my_skills>"""
 
 
 @pytest.mark.parametrize(

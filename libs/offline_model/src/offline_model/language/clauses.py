@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 _SENTENCE = re.compile(r"[^。！!？?\n；;]+?(?:\.(?=\s|$)|[。！!？?\n；;]|$)")
 _CLAUSE = re.compile(r"(?:[^，,：:]|(?<=\d)[,:](?=\d))+")
@@ -67,13 +68,14 @@ class Clause:
         return not (self.question or self.supposed or self.reported)
 
 
-def clauses_of(text: str) -> list[Clause]:
+@lru_cache(maxsize=512)
+def clauses_of(text: str) -> tuple[Clause, ...]:
     """Clauses in order. What stands in quotation marks is somebody else's wording and is left out of the signs."""
     blanked = _QUOTED.sub(lambda found: "\x00" * len(found.group()), text)
     clauses: list[Clause] = []
     for number, sentence in enumerate(_SENTENCE.finditer(blanked)):
         clauses += _clauses_of_sentence(number, sentence.group())
-    return clauses
+    return tuple(clauses)
 
 
 def _clauses_of_sentence(number: int, sentence: str) -> list[Clause]:

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from itertools import pairwise
 
 from offline_model.language.languages import is_chinese
@@ -69,6 +70,7 @@ class _Amount:
     end: int
 
 
+@lru_cache(maxsize=512)
 def price_bounds(text: str) -> PriceBounds:
     """The bounds a text sets; a bound without a currency is in that of the text's language."""
     amounts = _amounts(text)

@@ -28,11 +28,11 @@ def stray_from_the_search(scene: Scene, wishes: Wishes) -> Play | None:
     if _SEARCH not in scene.tools:
         return None
     made = len(scene.results_of(_SEARCH))
-    first = _first_search(scene, wishes)
     if strays(scene, DirectiveName.REPEAT_SEARCH):
-        return Play(calls=(first,))
+        return Play(calls=(_first_search(scene, wishes),))
     if strays(scene, DirectiveName.ALTERNATE):
-        return Play(calls=(first if made % 2 == 0 else call(_SEARCH, query=_other_words(scene, wishes)),))
+        other = call(_SEARCH, query=_other_words(scene, wishes))
+        return Play(calls=(other if made % 2 else _first_search(scene, wishes),))
     if made and strays(scene, DirectiveName.SEARCH_AFTER_CATEGORY_CHANGE):
         return Play(calls=(_elsewhere(scene, made),))
     return None
