@@ -29,12 +29,14 @@ def _pattern(chinese: str, english: str) -> "re.Pattern[str]":
 
 
 _LANDED = _pattern(
-    "关税|到手(?:价|要|多少|一共|总)|清关|税费|进口税|增值税|含税|运费|"
+    "关税|到手(?:价|要|多少|一共|总|便宜|更|最)|清关|税费|进口税|增值税|含税|运费|"
     "寄(?:到|去|往)[^，。]{2,8}(?:一共|总共|全部)(?:要|得|下来)?(?:多少|几)|"
     "(?:能不能|可不可以|能否)(?:直接)?(?:寄|发|送|运)(?:到|去|往)|^[^，。]{0,8}能(?:寄|发|送)(?:到|去|往)[^，。]{2,8}吗[？?]?$",
     r"customs|import (?:tax|duty|duties)|duty|duties|landed (?:price|cost)|vat|shipping (?:cost|fee)s?|delivered price|"
-    r"(?:in )?total (?:cost|price)? ?(?:delivered|shipped) to|all in(?:cluded)? (?:to|in)|can (?:you|it|this|"
-    r"that) (?:be )?ship(?:ped)? to",
+    r"(?:in )?total (?:cost|price)? ?(?:delivered|shipped) to|all in(?:cluded)? (?:to|in)|"
+    r"(?:cost|pay)\b[^.?!]{0,40} (?:in total|altogether|all in|delivered|including (?:tax|duty|shipping))|"
+    r"what (?:are|would be) the (?:fees|charges)|"
+    r"can (?:you|it|this|that|they) (?:be )?(?:ship|deliver|send)(?:ped|ed)? (?:[^.?!,]{1,30} )?to",
 )
 _RULES_OF_DUTY = _pattern(
     "怎么(?:算|收|交|缴)|(?:免税|起征)(?:额|点|额度)|规则|规定|要不要(?:交|缴|付)|需要(?:交|缴)(?:关税|税)吗|是什么|什么是|谁(?:来)?(?:交|付)",
@@ -53,18 +55,29 @@ _GENERAL = _pattern(
     r"how long (?:do i have|is the warranty)",
 )
 _BUNDLE = _pattern(
-    "(?:旅行|出差|露营|办公|护肤|下午茶|骑行|新手)\\w{0,2}套装|[配买](?:齐|一套|套)|(?:搭(?:配)?|准备|来|凑)一套|一套[^，。的]{0,4}(?:装备|用品|行头)|"
-    "全套|整套|几件套|清单(?=：|:)|(?:要|该|得)(?:买|准备|带)(?:些什么|哪些|齐)",
-    r"bundle|travel (?:set|kit)|everything (?:I|we) need for|(?:a|one) (?:full|complete|whole) set|(?:put|"
-    r"get) together|starter (?:set|kit)|(?:camping|office|skincare) (?:set|kit)",
+    "(?:旅行|出差|露营|办公|护肤|下午茶|骑行|新手)\\w{0,2}套装|[配买备凑](?:齐|一套|套)|(?:搭(?:配)?|准备|来|列|置办)一[套身]|一[套身][^，。的]{0,6}(?:装备|用品|行头)|"
+    "全套|整套|几件套|清单(?=：|:)|(?:要|该|得|需要)(?:买|准备|带|添置)(?:些什么|哪些|齐|的东西)|"
+    "(?:[^，。、]{1,8}[、，]){2,}[^，。、]{0,4}(?:一共|总共|合计|总预算|加起来)",
+    r"bundle|travel (?:set|kit)|everything (?:I|we) need for|(?:full|complete|whole|entire) (?:\w+ )?(?:set|kit|"
+    r"outfit)|"
+    r"(?:put|get) together|setting up (?:a|my|our)|set up (?:a|my|our)|starter (?:set|kit)|what (?:else )?(?:do|"
+    r"will) (?:I|we) need|"
+    r"(?:[\w-]+(?: [\w-]+)?, ){1,}[^.?!]{1,40}(?:altogether|in total|all together)|(?:camping|office|"
+    r"skincare) (?:set|kit)",
 )
 _RESEARCH = _pattern(
-    "对比|比一比|比较(?:一下|下|几|这|两|它)|哪(?:个|款|种)(?:更|比较)?(?:好|值得|划算|适合)|有什么区别|区别是|怎么选|"
-    "值得买吗|评测|货比三家",
-    r"compare|comparison|versus|vs|which (?:one )?(?:is|are) (?:better|best)|difference between|research|worth buying|"
-    r"pros and cons",
+    "对比|比一比|比较(?:一下|下|几|这|两|它)|哪(?:个|款|种)(?:更|比较)?(?:好|值得|划算|适合)|有什么(?:区别|不同)|区别是|怎么选|"
+    "差(?:在哪|别|距|多少)|值不值|值得(?:买|入手|多花|升级)|评测|货比三家|[^，。]{2,12}还是[^，。看]{2,12}(?:好|合适|划算|呢|[？?])",
+    r"compare|comparison|versus|vs|which (?:one )?(?:is|are) (?:better|best)|differences?|differ|research|"
+    r"worth (?:it|the|buying|paying|upgrading)|pros and cons|should (?:I|we) (?:get|buy|choose|take|go for|"
+    r"pick) [^.?!]{2,60} or",
 )
-_IMAGE = _pattern("这张图|图片里|照片里|以图搜|截图|图里", r"(?:this|the|my) (?:photo|picture|image|screenshot)")
+_IMAGE = _pattern(
+    "(?:这|那|一|几|两)张(?:图|照片|截图)|(?:图片|照片|参考图)(?:里|中|上)|(?<![地拼插])图(?:里|中|上)|以图|看图|参考图|截图|附图",
+    r"(?:attach(?:ed|ing)?|sen[dt]|upload(?:ed)?|here(?:'s| is)|in|from|see|this|the|my) (?:(?:a|an|the|this|my|"
+    r"you) ){0,2}"
+    r"(?:photo|picture|pic|image|screenshot)(?! (?:frame|album|book|paper|print))",
+)
 _FAULT = _pattern(
     "坏了|出故障|不亮了?|充不进|开不了机|没反应|有异响|失灵|连不上",
     r"broken|broke|doesn't work|not working|stopped working|won't (?:start|charge|turn on|connect)",

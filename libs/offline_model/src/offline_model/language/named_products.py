@@ -6,6 +6,12 @@ from offline_model.language.languages import is_chinese
 from offline_model.language.wishes import Wishes
 
 _MODEL = re.compile(r"(?<![A-Za-z0-9-])(?=[A-Za-z-]*\d)(?=[\d-]*[A-Za-z])[A-Za-z0-9][A-Za-z0-9-]{2,}(?![A-Za-z0-9-])")
+_NUMBER = re.compile(
+    r"(?<![\d.A-Za-z-])\d{4,6}(?![\d.A-Za-z]|\s*(?:元|块|美元|欧元|日元|毫升|毫安|转|年|片|mah|"
+    r"ml|w\b))",
+    re.IGNORECASE,
+)
+"""Four digits and more that count and measure nothing."""
 _MEASURE = re.compile(
     r"\d+(?:\.\d+)?-?(?:ml|l|cm|mm|m|g|kg|w|wh|mah|inch|in|oz|gb|tb|v|hz|k|p|d|pcs|pack|piece|person|in-1)s?",
     re.IGNORECASE,
@@ -72,7 +78,8 @@ def names_one_product(words: str, wishes: Wishes) -> bool:
 
 
 def _is_name(query: str) -> bool:
-    if any(not _MEASURE.fullmatch(found.group()) for found in _MODEL.finditer(query)):
+    models = (found.group() for found in _MODEL.finditer(query))
+    if any(not _MEASURE.fullmatch(model) for model in models) or _NUMBER.search(query):
         return True
     pattern = _BRAND_CHINESE if is_chinese(query) else _CAPITAL
     return any(found.group() not in _NO_NAMES for found in pattern.finditer(query))

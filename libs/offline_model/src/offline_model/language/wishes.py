@@ -34,7 +34,7 @@ _ASKS_WHAT_IS_KNOWN = re.compile(
 _ASKS_TO_FORGET = re.compile(
     r"忘掉|忘记我|把[^，。]{0,12}(?:删|忘)|(?:删除|删掉|清空|清除)[^，。]{0,8}(?:记忆|偏好|记录)|"
     r"\b(?:forget|delete|erase|clear)\b[^.?!]{0,30}\b(?:about me|memory|memories|preference|everything|"
-    r"allergy|that)\b",
+    r"allergy|that|what (?:I|you)|my \w+)\b",
     re.IGNORECASE,
 )
 _ASKS_TO_REMEMBER = re.compile(
@@ -58,9 +58,15 @@ _FIND = re.compile(
     r"搜索|搜一下|搜|求|来)(?:一下|下)?(?=.)|"
     r"有没有|有什么|(?:想要|需要|缺|还要|我要|^要)(?=一|两|几|个|点|些|条|双|[一-龥])|"
     r"\b(?:looking for|look for|search(?:ing)? for|shopping for|need|want(?! you)|would like|find|show|"
-    r"recommend|suggest|buy|get)\b(?: me)?",
+    r"recommend|suggest|buy|get|do you (?:have|sell|carry|stock))\b(?: me)?",
     re.IGNORECASE,
 )
+_WANTS_NO_MORE = re.compile(
+    r"(?:别|不要|不用)再?(?:给我|帮我|向我)?(?:推荐|推|找|买|看)|\b(?:don't|do not|stop|"
+    r"never)(?: \w+)? (?:recommend|show|suggest|buy)",
+    re.IGNORECASE,
+)
+_SAYS_NOTHING = re.compile(r"(?:some|any|every)?things?(?: to)?|stuff|it|one|东西|点?什么", re.IGNORECASE)
 _CUT_ENGLISH = re.compile(
     r"\s*\b(?:under|below|less than|cheaper than|over|between|around|up to|within|that|which|ship\w*|"
     r"deliver\w*|for less|without|"
@@ -175,8 +181,9 @@ def _queries(words: str) -> tuple[str, ...]:
 def _sought(clause: Clause) -> str:
     """What stands after the verb of seeking in a clause."""
     blanked = _without_conditions(clause.text)
-    found = _FIND.search(blanked)
-    return _tidy(_CUT_ENGLISH.sub("", blanked[found.end() :])) if found else ""
+    found = None if _WANTS_NO_MORE.search(blanked) else _FIND.search(blanked)
+    phrase = _tidy(_CUT_ENGLISH.sub("", blanked[found.end() :])) if found else ""
+    return "" if _SAYS_NOTHING.fullmatch(phrase) else phrase
 
 
 def bare_phrase(words: str) -> str:
