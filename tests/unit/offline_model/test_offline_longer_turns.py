@@ -1,105 +1,7 @@
 """The main model over several steps and turns: skills, searches that follow each other, choices, a recap."""
 
-import json
-from dataclasses import dataclass, field
-from typing import Any
-
 import pytest
-
-from offline_model.chat.requests import ChatRequest, check_tool_results
-from offline_model.playing.casting import part_in
-from offline_model.playing.play import Play
-
-SKILLS = (
-    "bundle-planning",
-    "cross-border-duty",
-    "image-shopping",
-    "memory-personalization",
-    "order-care",
-    "purchase-research",
-    "search-discovery",
-)
-TOOLS = ("Skill", "item_search", "recall_memories", "save_memory", "shopping_summary")
-CATALOGUE = "\n".join(["<available_skills>", *(f"- {name}: 什么时候读我" for name in SKILLS), "</available_skills>"])
-
-
-@dataclass
-class Session:
-    """Plays the agent's part: keeps the messages, runs the tools, and asks for the next step."""
-
-    tools: tuple[str, ...] = TOOLS
-    catalogue: str = CATALOGUE
-    messages: list[dict[str, Any]] = field(default_factory=list)
-    calls: int = 0
-
-    def __post_init__(self) -> None:
-        self.messages.append({"role": "system", "content": f"你是购物助手\n{self.catalogue}"})
-
-    def turn(self, words: str, *blocks: str) -> list[list[tuple[str, Any]]]:
-        """The steps of a turn: for each, its calls as (tool, what was asked); last the reply as ("text", ...)."""
-        content = f"<turn_context>\nplatforms: all\n</turn_context>\n<user_message>\n{words}\n</user_message>"
-        self.messages += [{"role": "user", "content": text} for text in (content, *blocks)]
-        steps: list[list[tuple[str, Any]]] = []
-        while len(steps) < 10:
-            play = self.asked()
-            steps.append([_told(call.name, json.loads(call.arguments)) for call in play.calls] or [("text", play.text)])
-            self._answer(play)
-            if not play.calls or play.calls[0].name == "shopping_summary":
-                return steps
-        raise AssertionError("the turn does not end")
-
-    def asked(self, *more: dict[str, Any]) -> Play:
-        tools = [{"type": "function", "function": {"name": name}} for name in self.tools]
-        body = {"model": "m", "messages": [*self.messages, *more], "tools": tools}
-        request = ChatRequest.model_validate(body)
-        check_tool_results(request.messages)
-        return part_in(request).play()
-
-    def _answer(self, play: Play) -> None:
-        calls: list[dict[str, Any]] = []
-        for call in play.calls:
-            self.calls += 1
-            function = {"name": call.name, "arguments": call.arguments}
-            calls.append({"id": f"c{self.calls}", "type": "function", "function": function})
-        self.messages.append({"role": "assistant", "content": play.text, **({"tool_calls": calls} if calls else {})})
-        for made in calls:
-            result = _result(made["function"]["name"], json.loads(made["function"]["arguments"]))
-            self.messages.append({"role": "tool", "tool_call_id": made["id"], "content": result})
-
-
-def _told(name: str, arguments: dict[str, Any]) -> tuple[str, Any]:
-    match name:
-        case "item_search":
-            return name, arguments["query"]
-        case "Skill":
-            return name, arguments["name"]
-        case _:
-            return name, arguments
-
-
-def _result(name: str, arguments: dict[str, Any]) -> str:
-    if name == "Skill":
-        return f'<skill_content name="{arguments["name"]}">\n先问预算，收尾前再看一遍步数\n</skill_content>'
-    if name != "item_search":
-        return json.dumps({"saved": True, "message": "记住了"} if name in TOOLS else {"error": "no such tool"})
-    query = arguments["query"]
-    items = [
-        {
-            "item_id": f"{query}-{n}",
-            "title": f"{query} {n} 号",
-            "price": f"{10 * n}.00",
-            "currency": "CNY",
-            "materials": ["棉"],
-        }
-        for n in (1, 2, 3)
-    ]
-    body = json.dumps({"items": items, "excluded": 0}, ensure_ascii=False)
-    return f'<external_content source="item_search">\n{body}\n</external_content>'
-
-
-def tools_of(steps: list[list[tuple[str, Any]]]) -> list[list[str]]:
-    return [[name for name, _ in step] for step in steps]
-
+from tests.support.offline_session import TOOLS, Session, tools_of
 
 SEARCH_TURN = [["Skill"], ["item_search"], ["shopping_summary"]]
 
@@ -205,28 +107,30 @@ def test_what_is_compared_may_have_been_shown_before() -> None:
     assert steps[1] == [("item_search", "通勤双肩包")]
 
 
-def test_a_set_is_searched_in_two_steps_within_its_budget() -> None:
+def test_a_set_is_searched_side_by_side_within_its_budget() -> None:
     session = Session()
     steps = session.turn("帮我配一套旅行套装：眼罩、洗漱包、转换插头和收纳袋，预算 400 元")
-    assert steps[1:3] == [
-        [("item_search", "眼罩"), ("item_search", "洗漱包")],
-        [("item_search", "转换插头"), ("item_search", "收纳袋")],
-    ]
-    searches = [
-        json.loads(call["function"]["arguments"])
-        for message in session.messages
-        for call in message.get("tool_calls", [])
-        if call["function"]["name"] == "item_search"
-    ]
-    assert [search["price_max"] for search in searches] == [100] * 4
-    ((_, summary),) = steps[3]
+    assert steps[1] == [("item_search", query) for query in ("眼罩", "洗漱包", "转换插头", "收纳袋")]
+    assert [search["price_max"] for search in session.made("item_search")] == [100] * 4
+    ((_, summary),) = steps[2]
     assert [item["item_id"] for item in summary["items"]] == ["眼罩-1", "洗漱包-1", "转换插头-1", "收纳袋-1"]
     assert "合计 40.00 CNY" in summary["reply"]
 
 
 def test_a_set_without_a_list_has_what_such_sets_have() -> None:
-    steps = Session().turn("put together a camping kit")
-    assert steps[1] == [("item_search", "tent"), ("item_search", "sleeping bag")]
+    steps = Session().turn("put together a camping kit under $300")
+    assert steps[1] == [("item_search", query) for query in ("tent", "sleeping bag", "headlamp", "folding bottle")]
+
+
+@pytest.mark.parametrize(("budget", "things"), [(500, 3), (800, 3), (1, 3), (5, 4)])
+def test_the_shares_of_a_set_never_add_up_to_more_than_its_budget(budget: int, things: int) -> None:
+    session = Session()
+    named = "、".join(["眼罩", "洗漱包", "颈枕", "收纳袋"][:things])
+    session.turn(f"帮我配一套旅行套装：{named}，总共 {budget} 元以内")
+    shares = [search["price_max"] for search in session.made("item_search")]
+    assert len(shares) == things
+    assert all(share > 0 for share in shares)
+    assert sum(shares) <= budget
 
 
 def test_an_unknown_tool_is_called_once() -> None:
@@ -375,9 +279,6 @@ def test_the_summary_has_directives_of_its_own() -> None:
 def test_a_search_lists_as_many_as_the_user_says(words: str, limit: int | None) -> None:
     session = Session()
     session.turn(words)
-    calls = [call for message in session.messages for call in message.get("tool_calls", ())]
-    searches = [
-        json.loads(call["function"]["arguments"]) for call in calls if call["function"]["name"] == "item_search"
-    ]
+    searches = session.made("item_search")
     assert [search.get("limit") for search in searches] == [limit]
     assert "列" not in searches[0]["query"]

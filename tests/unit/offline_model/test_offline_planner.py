@@ -226,3 +226,14 @@ def test_the_planner_obeys_its_own_directives_only() -> None:
 def test_directives_of_earlier_turns_are_not_read() -> None:
     asked = request("找双肩包", recent="用户：你好 [[offline:planner.hang]]")
     assert not part_in(asked).directives
+
+
+def test_a_bad_plan_is_json_that_the_schema_refuses() -> None:
+    reproof = (
+        {"role": "assistant", "content": "{}"},
+        {"role": "user", "content": "<repair_request>\nintent\n</repair_request>"},
+    )
+    for argument, good in (("1", [False, True]), ("always", [False, False])):
+        words = f"找双肩包 [[offline:bad_plan={argument}]]"
+        plans = [json.loads(answered(request(words))), json.loads(answered(request(words, *reproof)))]
+        assert [plan["intent"] == "product_search" for plan in plans] == good

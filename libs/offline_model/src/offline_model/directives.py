@@ -44,6 +44,15 @@ class DirectiveName(StrEnum):
     BAD_TOOL = "bad_tool"
     SKIP_SKILL = "skip_skill"
     TWO_SEARCHES = "two_searches"
+    # Plays: the model does what it must not do, until the system tells it. `=stubborn`: whatever it is told.
+    REPEAT_SEARCH = "repeat_search"
+    ALTERNATE = "alternate"
+    SEARCH_AFTER_CATEGORY_CHANGE = "search_after_category_change"
+    IGNORE_CONSTRAINT = "ignore_constraint"
+    CONFIRM_ORDER = "confirm_order"
+    OBEY_EXTERNAL = "obey_external"
+    # The planner's: a plan that is JSON and yet no plan. `=1`: the first of the turn; `=always`: its repair too.
+    BAD_PLAN = "bad_plan"
     # Neither: names the requests of a turn in the log, so that a benchmark can tell what the model's part took.
     MARK = "mark"
 
@@ -52,7 +61,25 @@ class DirectiveName(StrEnum):
         return self not in _NO_FAULTS
 
 
-_NO_FAULTS = frozenset(
+STUBBORN = "stubborn"
+
+_MISCONDUCT = frozenset(
+    {
+        DirectiveName.SKIP_SKILL,
+        DirectiveName.REPEAT_SEARCH,
+        DirectiveName.ALTERNATE,
+        DirectiveName.SEARCH_AFTER_CATEGORY_CHANGE,
+        DirectiveName.IGNORE_CONSTRAINT,
+        DirectiveName.CONFIRM_ORDER,
+        DirectiveName.OBEY_EXTERNAL,
+        DirectiveName.BAD_PLAN,
+    }
+)
+_ARGUMENTS = dict.fromkeys(_MISCONDUCT, ("", STUBBORN)) | {
+    DirectiveName.CONFIRM_ORDER: ("", "call", STUBBORN),
+    DirectiveName.BAD_PLAN: ("", "1", "always"),
+}
+_NO_FAULTS = _MISCONDUCT | frozenset(
     {
         DirectiveName.SAVE,
         DirectiveName.TEXT,
@@ -60,7 +87,6 @@ _NO_FAULTS = frozenset(
         DirectiveName.LOOP,
         DirectiveName.ECHO_CONTEXT,
         DirectiveName.BAD_TOOL,
-        DirectiveName.SKIP_SKILL,
         DirectiveName.TWO_SEARCHES,
         DirectiveName.MARK,
     }
@@ -85,13 +111,17 @@ def read_directives(text: str, addressee: Addressee) -> tuple[Directive, ...]:
     """The directives in a text that are meant for the addressee, in order.
 
     Raises:
-        InvalidRequest: a directive has an unknown name; a test that mistypes one must not pass.
+        InvalidRequest: a directive has an unknown name or argument; a test that mistypes one must not pass.
     """
     return tuple(
         _read(found["name"], found["rest"] or "")
         for found in _DIRECTIVE.finditer(text)
-        if (found["addressee"] or Addressee.MAIN) == addressee
+        if (found["addressee"] or _addressee_of(found["name"])) == addressee
     )
+
+
+def _addressee_of(name: str) -> Addressee:
+    return Addressee.PLANNER if name == DirectiveName.BAD_PLAN else Addressee.MAIN
 
 
 def without_directives(text: str) -> str:
@@ -106,4 +136,7 @@ def _read(name: str, rest: str) -> Directive:
         raise InvalidRequest(f"unknown directive: {name}", "unknown_directive") from None
     times = _TIMES.search(rest) if known.is_fault else None
     argument = rest[: times.start()] if times else rest
-    return Directive(known, argument.removeprefix("="), int(times[1]) if times else None)
+    argument = argument.removeprefix("=")
+    if argument not in _ARGUMENTS.get(known, (argument,)):
+        raise InvalidRequest(f"{known} takes one of {', '.join(_ARGUMENTS[known])}", "invalid_directive")
+    return Directive(known, argument, int(times[1]) if times else None)

@@ -2,12 +2,12 @@
 
 import re
 
-_ORDINALS = {word: number for number, words in enumerate(("一1", "二两2", "三3", "四4", "五5")) for word in words}
-_ENGLISH_ORDINALS = {word: number for number, word in enumerate(("first", "second", "third", "fourth", "fifth"))}
+from offline_model.language.references import places_in
+
 _CHOICE = re.compile(
-    r"^(?:好[的，,]*)?(?:我)?(?:就)?(?:要|选|买|定|拿)(?:了)?第(?P<zh>[一二两三四五1-5])(?:个|款|件|条|号)|"
-    r"\b(?:I'll take|I choose|I want|let's take|go with) (?:the )?(?:(?P<en>first|second|third|fourth|fifth)\b|"
-    r"(?:number|option) (?P<number>[1-5]))",
+    r"^(?:好[的，,]*)?(?:我)?(?:就)?(?:要|选|定|拿)(?:了)?第[一二两三四五1-5](?:个|款|件|条|号)|"
+    r"\b(?:I'll take|I choose|I want|let's take|go with) (?:the )?(?:(?:first|second|third|fourth|fifth)\b|"
+    r"(?:number|option) [1-5])",
     re.IGNORECASE,
 )
 _RECAP = re.compile(
@@ -21,11 +21,7 @@ _RECAP = re.compile(
 def chosen_position(words: str) -> int | None:
     """Which one of a list the user takes, counted from 0."""
     found = _CHOICE.search(words.strip())
-    if found is None:
-        return None
-    if found["en"]:
-        return _ENGLISH_ORDINALS[found["en"].lower()]
-    return _ORDINALS[found["zh"] or found["number"]]
+    return None if found is None else places_in(found.group())[0]
 
 
 def asks_for_recap(words: str, queries: tuple[str, ...]) -> bool:

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 _SENTENCE = re.compile(r"[^。！!？?\n；;]+?(?:\.(?=\s|$)|[。！!？?\n；;]|$)")
 _CLAUSE = re.compile(r"(?:[^，,：:]|(?<=\d)[,:](?=\d))+")
@@ -18,7 +19,7 @@ _SUPPOSED = re.compile(
 )
 _REPORTED = re.compile(
     r"写着|写的是|页面|标题|详情|评论|评价|说明书|包装上|广告|你说|你建议|你推荐|你提到|据说|"
-    r"\b(?:says?|said|states?|review|label|title|page|you suggested|you recommended|you mentioned)\b",
+    r"\b(?:says?|said|(?<!united )states?|review|label|title|page|you suggested|you recommended|you mentioned)\b",
     re.IGNORECASE,
 )
 _THIS_TIME = re.compile(
@@ -67,13 +68,14 @@ class Clause:
         return not (self.question or self.supposed or self.reported)
 
 
-def clauses_of(text: str) -> list[Clause]:
+@lru_cache(maxsize=512)
+def clauses_of(text: str) -> tuple[Clause, ...]:
     """Clauses in order. What stands in quotation marks is somebody else's wording and is left out of the signs."""
     blanked = _QUOTED.sub(lambda found: "\x00" * len(found.group()), text)
     clauses: list[Clause] = []
     for number, sentence in enumerate(_SENTENCE.finditer(blanked)):
         clauses += _clauses_of_sentence(number, sentence.group())
-    return clauses
+    return tuple(clauses)
 
 
 def _clauses_of_sentence(number: int, sentence: str) -> list[Clause]:

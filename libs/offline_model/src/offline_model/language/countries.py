@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 _NAMES = {
     "DE": "德国 Germany|Deutschland",
@@ -104,11 +105,12 @@ def country_code(text: str) -> str | None:
     return _CODES[found.group().casefold()] if found else None
 
 
-def shipping_mentions(text: str) -> list[ShippingMention]:
+@lru_cache(maxsize=512)
+def shipping_mentions(text: str) -> tuple[ShippingMention, ...]:
     """Every destination in a text, in order. A country alone is none: 日本的茶 says where a thing is from."""
     mentions = [
         ShippingMention(_CODES[found["country"].casefold()], found["country"], found.span())
         for pattern in _SHIPPING
         for found in pattern.finditer(text)
     ]
-    return sorted(mentions, key=lambda mention: mention.span)
+    return tuple(sorted(mentions, key=lambda mention: mention.span))

@@ -1,9 +1,9 @@
 """What a turn asks of a product beyond its name: musts, refusals, dislikes, what it takes back; if it is a gift."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 
-from offline_model.language.avoidance import avoidances_in
+from offline_model.language.avoidance import avoidances_in, taken_back
 from offline_model.language.clauses import clauses_of
 
 CRITERIA = (
@@ -70,12 +70,22 @@ _TAKEN_BACK = re.compile(
     r"(?P<b>[^，。,.；;！!？?\s]{1,8}?)(?:也)?(?:可以|都?行|无所谓|没关系|不要求)了|"
     r"\bno longer (?:need|have)(?: it)? to be (?P<c>[a-z][a-z -]{1,20}?)(?=[,.;!?]|$)|"
     r"\b(?:don't|doesn't) (?:need|have) to be (?P<d>[a-z][a-z -]{1,20}?)(?: any ?more)?(?=[,.;!?]|$)|"
-    r"\b(?P<e>[a-z]+) is (?:fine|okay|ok) (?:now|again|too)\b",
+    r"\b(?P<e>[a-z]+) (?:is|are) (?:fine|okay|ok) (?:now|again|too)\b|"
+    r"\b(?:forget|never mind|ignore) the (?P<f>budget|price|colou?r|size|brand|material)\b|"
+    r"\b(?P<g>budget|price|colou?r|brand) (?:doesn't|does not|no longer) matters?\b",
     re.IGNORECASE,
 )
 _GIFT = re.compile(
     r"送(?:给|礼|人|我(?:的)?(?:妈|爸|女|男|老|朋|同)|妈|爸|女友|男友|女朋友|男朋友|朋友|同事|老师|客户|长辈|老人)|礼物|礼品|生日|"
     r"\b(?:gifts?|present)\b(?! box)|\bbirthday\b",
+    re.IGNORECASE,
+)
+_RECIPIENT = re.compile(
+    r"妈|爸|爹|爷爷|奶奶|外公|外婆|姥|老婆|妻子|太太|老公|丈夫|女儿|儿子|孩子|宝宝|小孩|哥|姐|弟|妹|男友|女友|朋友|对象|同事|"
+    r"同学|老板|客户|室友|邻居|老师|长辈|老人|领导|侄|学生|岁|(?<!其)他|她|"
+    r"\b(?:mom|mum|mother|dad|father|parents?|wife|husband|partner|son|daughter|kids?|child|children|baby|brother|sister|friends?|"
+    r"boss|colleagues?|coworkers?|roommate|neighbou?rs?|grand(?:ma|pa|mother|father)|aunt|uncle|girlfriend|boyfriend|nephew|niece|"
+    r"teacher|year[- ]old|him|her|them)\b",
     re.IGNORECASE,
 )
 
@@ -101,17 +111,29 @@ def exclusions_in(words: str) -> list[str]:
     )
 
 
+def dislike_spans(words: str) -> list[tuple[int, int]]:
+    return [match.span() for match in _AGAINST.finditer(words)]
+
+
 def dislikes_in(words: str) -> list[str]:
     """What is unwelcome, but no reason to refuse a product."""
     return _distinct(_bare(_group(match)) for match in _AGAINST.finditer(words))
 
 
 def taken_back_in(words: str) -> list[str]:
-    return _distinct(_bare(_group(match)) for match in _TAKEN_BACK.finditer(words))
+    """What was asked for or refused before and no longer is."""
+    said = [_bare(_group(match)) for match in _TAKEN_BACK.finditer(words)]
+    known = [mention.name for clause in clauses_of(words) if clause.claims for mention in taken_back(clause.text)]
+    return _distinct([*said, *known])
 
 
 def is_gift(words: str) -> bool:
     return _GIFT.search(words) is not None
+
+
+def names_recipient(words: str) -> bool:
+    """Whether a gift's words say whom it is for."""
+    return _RECIPIENT.search(words) is not None
 
 
 def criteria_in(words: str) -> list[str]:
@@ -124,8 +146,10 @@ def _group(match: "re.Match[str]") -> str:
 
 
 def _bare(word: str) -> str:
-    return re.sub(r"^(?:要|是|有|能|带|the|an?)\s*|(?:的|一点|一些)$", "", word.strip(), flags=re.IGNORECASE).strip()
+    return re.sub(
+        r"^(?:要|是|有|能|带|管|考虑|限制|the|an?)\s*|(?:的|一点|一些)$", "", word.strip(), flags=re.IGNORECASE
+    ).strip()
 
 
-def _distinct(words: Iterator[str]) -> list[str]:
+def _distinct(words: Iterable[str]) -> list[str]:
     return [word for word in dict.fromkeys(words) if word]

@@ -5,6 +5,7 @@ Each product is a pair of names, so that a search can be tried once more in the 
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 
 
@@ -50,3 +51,13 @@ def main_product(text: str) -> ProductWord | None:
     """The product a phrase is about: its last one, since both languages put the head of a noun phrase last."""
     words = product_words(text)
     return words[-1] if words else None
+
+
+@cache
+def one_product_of_each_domain() -> tuple[ProductWord, ...]:
+    """The first product of each, with its Chinese name as the word, in the order of the list."""
+    first: dict[str, ProductWord] = {}
+    for name, (domain, other) in _NAMES.items():
+        if not name.isascii():
+            first.setdefault(domain, ProductWord(domain, name, other))
+    return tuple(first.values())

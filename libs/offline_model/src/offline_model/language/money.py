@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from itertools import pairwise
 
 from offline_model.language.languages import is_chinese
@@ -46,6 +47,8 @@ _ABOUT_AFTER = re.compile(r"\s*(?:左右|上下|\bor so\b)", re.IGNORECASE)
 _BETWEEN_BEFORE = re.compile(r"(?:\bbetween|在)\s*$", re.IGNORECASE)
 _RANGE = re.compile(r"\s*(?:-|–|—|~|～|到|至|\bto\b|\band\b)\s*$", re.IGNORECASE)
 
+_WANTED_IN = re.compile(rf"(?:用|按|换成|折成|以|\bin )\s*(?P<currency>{_CURRENCY})(?![\w]*\d)", re.IGNORECASE)
+
 _NUMERAL_VALUES = {character: value for value, character in enumerate("零一二三四五六七八九")} | {"两": 2}
 _NUMERAL_UNITS = {"十": 10, "百": 100, "千": 1000}
 
@@ -67,6 +70,7 @@ class _Amount:
     end: int
 
 
+@lru_cache(maxsize=512)
 def price_bounds(text: str) -> PriceBounds:
     """The bounds a text sets; a bound without a currency is in that of the text's language."""
     amounts = _amounts(text)
@@ -148,3 +152,9 @@ def _end_of_bound(text: str, amount: _Amount) -> int:
         if found := pattern.match(text, amount.end):
             return found.end()
     return amount.end
+
+
+def currency_in(text: str) -> str | None:
+    """The currency that an amount is wanted in: 「用欧元算」, "in euros"."""
+    found = _WANTED_IN.search(text)
+    return _CODES[found["currency"].lower()] if found else None

@@ -3,10 +3,12 @@
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 from offline_model.language.avoidance import avoidances_in
 from offline_model.language.clauses import Clause, clauses_of
 from offline_model.language.countries import shipping_mentions
+from offline_model.language.demands import dislike_spans
 from offline_model.language.money import price_bounds
 
 
@@ -32,7 +34,7 @@ _ASKS_WHAT_IS_KNOWN = re.compile(
 _ASKS_TO_FORGET = re.compile(
     r"忘掉|忘记我|把[^，。]{0,12}(?:删|忘)|(?:删除|删掉|清空|清除)[^，。]{0,8}(?:记忆|偏好|记录)|"
     r"\b(?:forget|delete|erase|clear)\b[^.?!]{0,30}\b(?:about me|memory|memories|preference|everything|"
-    r"allergy|that)\b",
+    r"allergy|that|what (?:I|you)|my \w+)\b",
     re.IGNORECASE,
 )
 _ASKS_TO_REMEMBER = re.compile(
@@ -42,15 +44,29 @@ _ASKS_TO_REMEMBER = re.compile(
     r"\bfrom now on\b|\balways\b|\bin (?:the )?future\b|\bgoing forward\b",
     re.IGNORECASE,
 )
+_BARE_REQUEST = re.compile(
+    r"(?:请|麻烦)?(?:你)?(?:帮我)?(?:把?(?:这个|这条|这点|这一点|它))?(?:记住|记下来?|记一下|记着|牢记|别忘了)(?:这个|这条|这点|这一点|它|哦|啊|吧|一下)?|"
+    r"\b(?:and |so )?(?:please )?(?:remember|keep in mind|don't forget)(?: that| this| it)?(?: for (?:me|later|"
+    r"next time))?(?: please)?\b",
+    re.IGNORECASE,
+)
+_NAME_IN_QUOTES = re.compile(r"[「『《“\"]([^」』》”\"，。,.!！?？\n]{2,30})[」』》”\"]")
+"""Of a product; in a search it is a word like any other."""
 
 _FIND = re.compile(
     r"(?:想|要|需要|打算|准备|帮我|帮忙|给我|请|能|可以|麻烦|再)*(?:找|买|推荐|看看|挑|选购|选|入手|"
     r"搜索|搜一下|搜|求|来)(?:一下|下)?(?=.)|"
     r"有没有|有什么|(?:想要|需要|缺|还要|我要|^要)(?=一|两|几|个|点|些|条|双|[一-龥])|"
     r"\b(?:looking for|look for|search(?:ing)? for|shopping for|need|want(?! you)|would like|find|show|"
-    r"recommend|suggest|buy|get)\b(?: me)?",
+    r"recommend|suggest|buy|get|do you (?:have|sell|carry|stock))\b(?: me)?",
     re.IGNORECASE,
 )
+_WANTS_NO_MORE = re.compile(
+    r"(?:别|不要|不用)再?(?:给我|帮我|向我)?(?:推荐|推|找|买|看)|\b(?:don't|do not|stop|"
+    r"never)(?: \w+)? (?:recommend|show|suggest|buy)",
+    re.IGNORECASE,
+)
+_SAYS_NOTHING = re.compile(r"(?:some|any|every)?things?(?: to)?|stuff|it|one|东西|点?什么", re.IGNORECASE)
 _CUT_ENGLISH = re.compile(
     r"\s*\b(?:under|below|less than|cheaper than|over|between|around|up to|within|that|which|ship\w*|"
     r"deliver\w*|for less|without|"
@@ -59,15 +75,15 @@ _CUT_ENGLISH = re.compile(
     re.IGNORECASE,
 )
 _LEADING = re.compile(
-    r"^(?:(?:some|a few|an|a|the|any|me|good|nice|several|\d+)\s+)+|"
-    r"^(?:能|可以|可|在|且|又|的|给我|一下|买|我|\s)+|"
+    r"^(?:(?:to (?:buy|get|find|see)|some|a few|an|a|the|any|me|good|nice|several|\d+)\s+)+|"
+    r"^(?:能|可以|可|在|且|又|的|给我|一下|买|我|别的|其他的|另外的|\s)+|"
     r"^(?:[一两二三四五六几]|\d+)(?:个|款|件|双|条|样|种|只|瓶|盒|包|套|些|点|本|台|把|副|对|份|袋|支)|"
     r"^(?:个(?!性|人)|件|款(?!式)|些|点(?!心))",
     re.IGNORECASE,
 )
 _TRAILING = re.compile(
-    r"(?:可以推荐|值得买|推荐|给我|可以|好|有|的话|的吗|吗|呢|吧|啊|呀|的|谢谢|，|\s)+$|\s*\b(?:please|"
-    r"thanks)\b.*$",
+    r"(?:可以推荐|值得买|推荐|给我|可以|好|有|的话|的吗|吗|呢|吧|啊|呀|的|谢谢|，|\s)+$|"
+    r"(?:还有)(?:别|其他|没有)?的?$|(?:再|多)(?:看看|[看找来][几些一](?:款|个|件|些)?)$|\s*\b(?:please|thanks|again)\b.*$",
     re.IGNORECASE,
 )
 _SEVERAL = re.compile(
@@ -118,6 +134,7 @@ class Wishes:
     small_talk: SmallTalk | None
 
 
+@lru_cache(maxsize=512)
 def wishes_in(words: str) -> Wishes:
     asks_what_is_known = _ASKS_WHAT_IS_KNOWN.search(words) is not None
     asks_to_forget = _ASKS_TO_FORGET.search(words) is not None
@@ -137,20 +154,24 @@ def without_remember_marks(text: str) -> str:
 
 
 def _to_remember(words: str) -> str:
-    """From the clause with the request to the end of its sentence, without clauses that look for something."""
+    """From the clause with the request to the end of its sentence, without clauses that look for something; where the
+    request stands alone ("Please remember that."), what was said before it."""
     kept: list[str] = []
     marked_sentence = -1
-    for clause in clauses_of(words):
+    clauses = clauses_of(words)
+    for clause in clauses:
         asked = clause.claims and _ASKS_TO_REMEMBER.search(clause.text) is not None
         marked_sentence = clause.sentence if asked else marked_sentence
         if clause.sentence == marked_sentence and (asked or not _FIND.search(clause.text)):
             kept.append(clause.text)
+    if kept and not _BARE_REQUEST.sub("", "".join(kept)).strip(" ，,。.!！"):
+        before = [clause for clause in clauses if clause.sentence < marked_sentence and clause.claims]
+        kept = [clause.text for clause in before if avoidances_in(clause.text) or not _FIND.search(clause.text)]
     return "，".join(kept)
 
 
 def _queries(words: str) -> tuple[str, ...]:
-    clauses = clauses_of(words)
-    for clause in clauses:
+    for clause in clauses_of(_NAME_IN_QUOTES.sub(r"\1", words)):
         phrase = _sought(clause)
         if phrase:
             return tuple(query for part in _SEVERAL.split(phrase) if (query := _tidy(part)))[:3]
@@ -160,8 +181,9 @@ def _queries(words: str) -> tuple[str, ...]:
 def _sought(clause: Clause) -> str:
     """What stands after the verb of seeking in a clause."""
     blanked = _without_conditions(clause.text)
-    found = _FIND.search(blanked)
-    return _tidy(_CUT_ENGLISH.sub("", blanked[found.end() :])) if found else ""
+    found = None if _WANTS_NO_MORE.search(blanked) else _FIND.search(blanked)
+    phrase = _tidy(_CUT_ENGLISH.sub("", blanked[found.end() :])) if found else ""
+    return "" if _SAYS_NOTHING.fullmatch(phrase) else phrase
 
 
 def bare_phrase(words: str) -> str:
@@ -175,6 +197,7 @@ def _without_conditions(text: str) -> str:
     spans = [*price_bounds(text).spans]
     spans += [mention.span for mention in shipping_mentions(text)]
     spans += [avoidance.span for avoidance in avoidances_in(text)]
+    spans += dislike_spans(text)
     characters = list(text)
     for start, end in spans:
         characters[start:end] = " " * (end - start)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 _FACT_LINE = re.compile(r"^- \[(?P<category>\w+)\] (?P<key>[^:\n]+): (?P<value>.+)$", re.MULTILINE)
-_SKILL_LINE = re.compile(r"^- (?P<name>[^\s:]+): ", re.MULTILINE)
+_SKILL_LINE = re.compile(r"^- (?P<name>[^\s:]+): (?P<description>.*)$", re.MULTILINE)
 _EXTERNAL = re.compile(r"<external_content[^>]*>(?P<inside>.*)</external_content>", re.DOTALL)
 
 
@@ -36,8 +36,9 @@ def known_facts(block: str) -> tuple[KnownFact, ...]:
     )
 
 
-def offered_skills(catalogue: str) -> frozenset[str]:
-    return frozenset(found["name"] for found in _SKILL_LINE.finditer(catalogue))
+def skill_descriptions(catalogue: str) -> dict[str, str]:
+    """By name."""
+    return {found["name"]: found["description"] for found in _SKILL_LINE.finditer(catalogue)}
 
 
 def platforms(turn_context: str) -> list[str]:

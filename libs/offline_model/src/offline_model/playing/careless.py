@@ -102,7 +102,7 @@ def _notes(text: str) -> Iterator[Proposal]:
         yield {"key": key, "value": clause.text, "category": category, "evidence": clause.text}
 
 
-def _clauses(text: str) -> list[Clause]:
+def _clauses(text: str) -> tuple[Clause, ...]:
     return clauses_of(_MARKS.sub(" ", readable(text)))
 
 

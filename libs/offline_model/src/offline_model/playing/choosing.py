@@ -1,7 +1,6 @@
 """Goes back over the conversation: takes the user's choice from what was shown, and sums up what was chosen."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from offline_model.directives import without_directives
 from offline_model.language.choices import asks_for_recap, chosen_position
@@ -10,6 +9,7 @@ from offline_model.language.wishes import Wishes
 from offline_model.playing.conversation import PastTurn
 from offline_model.playing.play import Play
 from offline_model.playing.scene import Scene
+from offline_model.playing.shown import items_shown, last_shown, told
 from offline_model.playing.summaries import Section, section_of
 
 
@@ -18,17 +18,22 @@ def choose(scene: Scene, wishes: Wishes) -> Play | None:
     position = chosen_position(scene.words)
     if position is None:
         return None
-    shown = next((shown for turn in reversed(scene.past) if (shown := items_shown(turn))), [])
+    shown = last_shown(scene)
     if position >= len(shown):
         return None
-    item = shown[position]
-    return Play(
-        in_language(
-            is_chinese(scene.words),
-            f"好的，选定「{item}」。下单请到平台完成；还需要找别的吗？",
-            f'All right: "{item}". Please order it on its platform. Shall I look for anything else?',
-        )
-    )
+    item, chinese = told(shown[position]), is_chinese(scene.words)
+    chosen = in_language(chinese, f"好的，选定「{item}」。", f'All right: "{item}". ')
+    return Play(chosen + in_language(chinese, *(_CAN_ORDER if "order_propose" in scene.tools else _CANNOT_ORDER)))
+
+
+_CAN_ORDER = (
+    "要买就说「下单」，我备好订单卡由你决定；还需要找别的吗？",
+    'Say "order it" and I prepare a card for you to decide on. Shall I look for anything else?',
+)
+_CANNOT_ORDER = (
+    "下单请到平台完成；还需要找别的吗？",
+    "Please order it on its platform. Shall I look for anything else?",
+)
 
 
 def recapitulate(scene: Scene, wishes: Wishes) -> Play | None:
@@ -51,32 +56,7 @@ def decisions(turns: Sequence[PastTurn]) -> list[str]:
         position = chosen_position(without_directives(turn.said))
         if position is not None and position < len(shown):
             kept[-1] = shown[position]
-        if now := items_shown(turn):
+        if now := [told(item) for item in items_shown(turn)]:
             shown = now
             kept.append(now[0])
     return list(dict.fromkeys(kept))
-
-
-def items_shown(turn: PastTurn) -> list[str]:
-    """What the user was shown in a turn, as "title, price", in its order."""
-    found = {str(item.get("item_id")): item for item in _items_found(turn)}
-    named = [
-        str(named.get("item_id"))
-        for made in turn.made
-        if made.name == "shopping_summary" and made.arguments
-        for named in made.arguments.get("items", [])
-        if isinstance(named, dict)
-    ]
-    return [_told(found.get(item_id, {"title": item_id})) for item_id in named]
-
-
-def _items_found(turn: PastTurn) -> Iterator[dict[str, Any]]:
-    for made in turn.made:
-        data = made.result_data if made.name == "item_search" else None
-        items = data.get("items") if isinstance(data, dict) else None
-        yield from (item for item in items or [] if isinstance(item, dict))
-
-
-def _told(item: dict[str, Any]) -> str:
-    price = f"{item.get('price', '')} {item.get('currency', '')}".strip()
-    return f"{item.get('title')}，{price}" if price else str(item.get("title"))

@@ -3,15 +3,22 @@
 from collections.abc import Callable
 
 from offline_model.directives import DirectiveName
+from offline_model.language.intents import intent_of
 from offline_model.language.languages import in_language, is_chinese
+from offline_model.language.missing import Missing, missing_in
 from offline_model.language.wishes import Wishes, wishes_in
+from offline_model.playing.asking import question
 from offline_model.playing.choosing import choose, recapitulate
-from offline_model.playing.conversation import MadeCall
+from offline_model.playing.consulting import look_into_guides, pick_again, tell_about_item
+from offline_model.playing.misconduct import claim_to_have_confirmed, obey_what_was_found, stray_from_the_search
+from offline_model.playing.ordering import leave_the_card_to_the_user, look_up_orders, propose_order
 from offline_model.playing.play import Play, PlayedCall, call
-from offline_model.playing.recommending import recommendation
-from offline_model.playing.remembering import explain_forgetting, save, tell_what_is_known, with_receipts
+from offline_model.playing.pricing import price_at_the_door
+from offline_model.playing.recommending import recommendation, summary
+from offline_model.playing.remembering import explain_forgetting, save, tell_what_is_known
 from offline_model.playing.scene import Scene
-from offline_model.playing.searching import search_plan
+from offline_model.playing.searching import SearchPlan, search_plan
+from offline_model.playing.shown import Item, items_or_none
 from offline_model.playing.skills import read_skill
 from offline_model.playing.talking import explain_what_is_not_done, talk
 
@@ -59,14 +66,21 @@ def _directed_call(argument: str) -> PlayedCall:
     return PlayedCall(name, arguments or "{}")
 
 
+def _ask_what_is_missing(scene: Scene, wishes: Wishes) -> Play | None:
+    """Only for what is missing from the words and cannot be in the session either."""
+    missing = missing_in(scene.words, wishes, intent_of(scene.words, wishes))
+    asked = next((each for each in missing if each in (Missing.BUDGET, Missing.RECIPIENT)), None)
+    return question(scene.words, asked) if asked and "item_search" in scene.tools else None
+
+
 def _search(scene: Scene, wishes: Wishes) -> Play | None:
     """The next step of the searches: one that got no answer at all is tried again."""
     plan = search_plan(scene, wishes)
     if plan is None or "item_search" not in scene.tools or scene.told_to_wrap_up:
         return None
     made = scene.results_of("item_search")
-    answered = len({search.step for search in made if _items_or_none(search) is not None})
-    if answered == len(plan.steps) or len(made) >= _MAX_SEARCHES + len(plan.queries) - 1:
+    answered = len({search.step for search in made if items_or_none(search) is not None})
+    if answered >= len(plan.steps) or len(made) >= _MAX_SEARCHES + len(plan.queries) - 1:
         return None
     return Play(calls=tuple(plan.calls(answered)))
 
@@ -75,7 +89,7 @@ def _recommend(scene: Scene, wishes: Wishes) -> Play | None:
     plan = search_plan(scene, wishes)
     if plan is None:
         return None
-    results = [data for search in scene.results_of("item_search") if (data := _items_or_none(search)) is not None]
+    results = _results(scene, plan)
     if not results:
         return Play(
             in_language(
@@ -84,26 +98,37 @@ def _recommend(scene: Scene, wishes: Wishes) -> Play | None:
                 "Sorry, the product search gives no result at the moment. Please try again later.",
             )
         )
-    recommended = recommendation(scene, plan, results)
-    if not recommended.items or "shopping_summary" not in scene.tools or scene.results_of("shopping_summary"):
-        return Play(with_receipts(scene, recommended.reply))
-    reply = with_receipts(scene, recommended.reply)
-    return Play(calls=(call("shopping_summary", reply=reply, items=recommended.items),))
+    return summary(scene, recommendation(scene, plan, results))
 
 
-def _items_or_none(search: MadeCall) -> "list[dict[str, object]] | None":
-    data = search.result_data
-    items = data.get("items") if isinstance(data, dict) else None
-    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else None
+def _results(scene: Scene, plan: SearchPlan) -> list[list[Item]]:
+    """What the plan's searches returned, each query's once; what was searched besides is not what was asked for."""
+    answered = {
+        str((made.arguments or {}).get("query")): items
+        for made in scene.results_of("item_search")
+        if (items := items_or_none(made)) is not None
+    }
+    return [answered[query] for query in plan.queries if query in answered] or list(answered.values())
 
 
 _RULES: tuple[_Rule, ...] = (
     _as_directed,
     read_skill,
     save,
+    stray_from_the_search,
+    obey_what_was_found,
+    claim_to_have_confirmed,
     tell_what_is_known,
     explain_forgetting,
     recapitulate,
+    leave_the_card_to_the_user,
+    look_up_orders,
+    propose_order,
+    _ask_what_is_missing,
+    price_at_the_door,
+    tell_about_item,
+    pick_again,
+    look_into_guides,
     choose,
     explain_what_is_not_done,
     _search,

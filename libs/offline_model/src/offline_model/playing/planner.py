@@ -11,9 +11,12 @@ from offline_model.language.demands import dislikes_in, exclusions_in, is_gift, 
 from offline_model.language.domains import ProductWord, main_product, product_words
 from offline_model.language.intents import Intent, intent_of
 from offline_model.language.languages import in_language, is_chinese
+from offline_model.language.missing import Missing, destination_of, missing_in
 from offline_model.language.money import price_bounds
-from offline_model.language.reading import readable
+from offline_model.language.reading import own_words, readable
+from offline_model.language.references import places_in, points_at_one, points_at_several
 from offline_model.language.wishes import Wishes, wishes_in
+from offline_model.playing.asking import asked_about, is_an_answer, joined
 from offline_model.playing.blocks import inside
 from offline_model.playing.conversation import WORDS
 from offline_model.playing.play import Play
@@ -23,6 +26,7 @@ _WITH_PRODUCT = frozenset(
     {Intent.PRODUCT_SEARCH, Intent.PURCHASE_RESEARCH, Intent.BUNDLE, Intent.IMAGE_SEARCH, Intent.ACCESSORY}
 )
 _USER_LINE = re.compile(r"^(?:用户|user)\s*[:：](?P<words>.*)$", re.MULTILINE | re.IGNORECASE)
+_REPLY_LINE = re.compile(r"^(?:助手|assistant)\s*[:：](?P<words>.*)$", re.MULTILINE | re.IGNORECASE)
 
 
 def planner_directives(request: ChatRequest) -> tuple[Directive, ...]:
@@ -30,37 +34,54 @@ def planner_directives(request: ChatRequest) -> tuple[Directive, ...]:
 
 
 def play_planner(request: ChatRequest) -> Play:
-    plan = json.dumps(filled_value(_schema(request), planned(*_input(request))), ensure_ascii=False)
+    filled = filled_value(_schema(request), planned(*_input(request)))
+    plan = json.dumps(filled, ensure_ascii=False)
     for directive in planner_directives(request):
         if directive.name is DirectiveName.TEXT:
             return Play(directive.argument)
         if directive.name is DirectiveName.MALFORMED and _acts(directive, request):
             return Play(plan[: len(plan) // 2])
+        if directive.name is DirectiveName.BAD_PLAN and (directive.argument == "always" or not _answers(request)):
+            return Play(json.dumps({**filled, "intent": "buy_everything", "gift": "perhaps"}, ensure_ascii=False))
     return Play(plan)
 
 
 def planned(words: str, recent: str = "") -> dict[str, Any]:
     """What the words say; of the recent conversation only what kind of thing a turn without one goes on about."""
-    wishes = wishes_in(words)
-    intent = intent_of(words, wishes)
+    request = _request(words, recent)
+    wishes = wishes_in(request)
+    intent = intent_of(request, wishes)
     bounds = price_bounds(words)
-    destinations = shipping_mentions(words)
-    product = _product(words, recent, wishes, intent)
-    dislikes = dislikes_in(words)
+    product = _product(request, recent, wishes, intent)
     return {
         "intent": intent.value,
         "domain": product.domain if product else None,
         "sub_type": product.word if product else None,
-        "destination": destinations[-1].code if destinations else None,
+        "destination": _destination(words, intent),
         "budget": float(bounds.maximum) if bounds.maximum else None,
         "currency": bounds.currency,
         "must": musts_in(words),
         "exclude": exclusions_in(words),
-        "penalty": dislikes,
+        "penalty": dislikes_in(words),
         "retract": taken_back_in(words),
-        "gift": is_gift(words),
-        "missing": _missing(words, intent, product, bounds.maximum is not None, wishes),
+        "gift": is_gift(request),
+        "missing": _missing(request, intent, product, wishes),
     }
+
+
+def _request(words: str, recent: str) -> str:
+    """What the turn is about: where the last reply asked for something that was missing, its words answer that."""
+    said, replies = list(_USER_LINE.finditer(recent)), list(_REPLY_LINE.finditer(recent))
+    if said and replies and asked_about(replies[-1]["words"]) and is_an_answer(words):
+        return joined(said[-1]["words"].strip(), words)
+    return words
+
+
+def _destination(words: str, intent: Intent) -> str | None:
+    if intent is Intent.LANDED_PRICE:
+        return destination_of(words)
+    mentioned = shipping_mentions(words)
+    return mentioned[-1].code if mentioned else None
 
 
 def _product(words: str, recent: str, wishes: Wishes, intent: Intent) -> ProductWord | None:
@@ -73,20 +94,31 @@ def _product(words: str, recent: str, wishes: Wishes, intent: Intent) -> Product
     return next((product for product in reversed(earlier) if product), None)
 
 
-def _missing(words: str, intent: Intent, product: ProductWord | None, has_budget: bool, wishes: Wishes) -> list[str]:
-    chinese = is_chinese(words)
-    missing: list[str] = []
-    if intent is Intent.PRODUCT_SEARCH and product is None and not wishes.queries:
-        missing.append(in_language(chinese, "商品", "product"))
-    if (is_gift(words) or intent is Intent.BUNDLE) and not has_budget:
-        missing.append(in_language(chinese, "预算", "budget"))
-    return missing
+def _missing(words: str, intent: Intent, product: ProductWord | None, wishes: Wishes) -> list[str]:
+    missing = missing_in(words, wishes, intent)
+    points = places_in(words) or points_at_one(words) or points_at_several(words)
+    if intent is Intent.PRODUCT_SEARCH and product is None and not (wishes.queries or missing or points):
+        missing.append(Missing.PRODUCT)
+    if is_gift(words) and intent in _WITH_PRODUCT and price_bounds(words).maximum is None:
+        missing.append(Missing.BUDGET)
+    return [in_language(is_chinese(words), *_NAMES[each]) for each in dict.fromkeys(missing)]
+
+
+_NAMES = {
+    Missing.BUDGET: ("预算", "budget"),
+    Missing.RECIPIENT: ("收礼人", "recipient"),
+    Missing.PRODUCT: ("品类", "product"),
+    Missing.DESTINATION: ("收货国", "destination"),
+}
 
 
 def _acts(directive: Directive, request: ChatRequest) -> bool:
     """A reproof follows a malformed answer in the same conversation, so the answers so far are in the request."""
-    answers = sum(message.role == "assistant" for message in request.messages)
-    return directive.first_requests is None or answers < directive.first_requests
+    return directive.first_requests is None or _answers(request) < directive.first_requests
+
+
+def _answers(request: ChatRequest) -> int:
+    return sum(message.role == "assistant" for message in request.messages)
 
 
 def _schema(request: ChatRequest) -> dict[str, Any]:
@@ -97,7 +129,7 @@ def _schema(request: ChatRequest) -> dict[str, Any]:
 def _input(request: ChatRequest) -> tuple[str, str]:
     """This turn's words and the recent conversation."""
     recent = inside(_asked(request).text, "recent_conversation") or ""
-    return readable(without_directives(_words_of_turn(request))), readable(without_directives(recent))
+    return own_words(without_directives(_words_of_turn(request))), readable(without_directives(recent))
 
 
 def _words_of_turn(request: ChatRequest) -> str:

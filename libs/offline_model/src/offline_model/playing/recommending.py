@@ -7,10 +7,15 @@ from decimal import Decimal
 from typing import Any
 
 from common.text import normalise
+from offline_model.directives import DirectiveName
 from offline_model.language.intents import Intent
 from offline_model.language.languages import in_language, is_chinese
+from offline_model.language.questions import asks_for_cheapest
+from offline_model.playing.play import Play, call
+from offline_model.playing.remembering import with_receipts
 from offline_model.playing.scene import Scene
 from offline_model.playing.searching import SearchPlan
+from offline_model.playing.straying import strays
 
 _MAX_ITEMS = 5
 _DENIED = re.compile(r"(?:不含|不加|无|零)\w{1,4}|\b(?:no|without) \w+|\b\w+-free\b")
@@ -26,8 +31,13 @@ class Recommendation:
 
 def recommendation(scene: Scene, plan: SearchPlan, results: "list[list[dict[str, object]]]") -> Recommendation:
     chinese = is_chinese(scene.words)
-    fitting = [[item for item in items if _fits(item, plan)] for items in results]
+    careless = strays(scene, DirectiveName.IGNORE_CONSTRAINT)
+    fitting = [
+        [item for item in items if fits(item, plan) and (careless or not item.get("marks"))] for items in results
+    ]
     items = list(_first_of_each(fitting) if plan.intent is Intent.BUNDLE else _taken_in_turn(fitting))[:_MAX_ITEMS]
+    if asks_for_cheapest(scene.words) and _of_one_currency(items):
+        items.sort(key=_price)
     sought = in_language(chinese, "、", ", ").join(plan.sought)
     if not items:
         nothing = in_language(
@@ -38,10 +48,21 @@ def recommendation(scene: Scene, plan: SearchPlan, results: "list[list[dict[str,
         return Recommendation(nothing, [])
     opening = in_language(chinese, f"为你找到这些「{sought}」：", f'Here is what I found for "{sought}":')
     listed = [f"{number}. {_line(item, chinese)}" for number, item in enumerate(items, start=1)]
-    closing = [*_comparison(items, plan, chinese), *_total(items, plan, chinese), *_obeyed(scene, plan, chinese)]
+    closing = [*_comparison(items, plan, chinese), *_total(items, plan, chinese)]
+    if not careless:
+        closing += [*_left_out(results, chinese), *_obeyed(scene, plan, chinese)]
     reply = "\n".join([opening, *listed, *closing])
     reasons = [{"item_id": str(item["item_id"]), "reason": _reason(item, plan, chinese)} for item in items]
     return Recommendation(reply, reasons)
+
+
+def summary(scene: Scene, recommended: Recommendation) -> Play:
+    """Ends the turn. A summary that was refused is tried once more, then the words go out as they are."""
+    reply = with_receipts(scene, recommended.reply)
+    tries = len(scene.results_of("shopping_summary"))
+    if not recommended.items or "shopping_summary" not in scene.tools or tries > 1:
+        return Play(reply)
+    return Play(calls=(call("shopping_summary", reply=reply, items=recommended.items),))
 
 
 def _taken_in_turn(results: "list[list[dict[str, object]]]") -> "Iterator[dict[str, object]]":
@@ -64,7 +85,7 @@ def _first_of_each(results: "list[list[dict[str, object]]]") -> "Iterator[dict[s
             yield item
 
 
-def _fits(item: "dict[str, Any]", plan: SearchPlan) -> bool:
+def fits(item: "dict[str, Any]", plan: SearchPlan) -> bool:
     """A second look at what the search let through: the model answers for what it recommends."""
     if not item.get("item_id"):
         return False
@@ -101,8 +122,13 @@ def _reason(item: "dict[str, Any]", plan: SearchPlan, chinese: bool) -> str:
         parts.append(in_language(chinese, "价格符合要求", "within your price range"))
     if plan.ships_to:
         parts.append(in_language(chinese, f"可寄到 {plan.ships_to}", f"ships to {plan.ships_to}"))
-    if plan.exclude:
+    if plan.exclude and not item.get("marks"):
         parts.append(in_language(chinese, "不含要避开的成分或材质", "free of what you avoid"))
+    if gained := _words(item, "gained_by"):
+        between = in_language(chinese, "、", ", ").join(gained)
+        parts.append(in_language(chinese, f"有你要的{between}", f"has what you asked for: {between}"))
+    if item.get("favourite"):
+        parts.append(in_language(chinese, "在你的收藏里", "among your favourites"))
     parts = parts or [in_language(chinese, "与你的描述相符", "matches your description")]
     return in_language(chinese, "，", ", ").join(parts)
 
@@ -138,6 +164,18 @@ def _price(item: "dict[str, Any]") -> Decimal:
         return Decimal(str(item.get("price", 0)))
     except ArithmeticError:
         return Decimal(0)
+
+
+def _left_out(results: "list[list[dict[str, Any]]]", chinese: bool) -> Iterator[str]:
+    """Marked ones are not passed over in silence: the user may know better."""
+    marked = list(dict.fromkeys(str(item.get("title")) for items in results for item in items if item.get("marks")))
+    if marked:
+        told = in_language(chinese, "、", ", ").join(marked[:3])
+        yield in_language(
+            chinese,
+            f"有 {len(marked)} 件与记住的约束冲突，没有列出：{told}。",
+            f"Left out, since they conflict with a remembered constraint ({len(marked)}): {told}.",
+        )
 
 
 def _obeyed(scene: Scene, plan: SearchPlan, chinese: bool) -> Iterator[str]:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from offline_model.language.languages import in_language, is_chinese
 from offline_model.language.statements import Statement, statements_in
-from offline_model.language.wishes import Wishes, without_remember_marks
+from offline_model.language.wishes import Wishes, wishes_in, without_remember_marks
 from offline_model.playing.blocks import external_text
 from offline_model.playing.conversation import MadeCall
 from offline_model.playing.known_keys import key_for, worth_saying
@@ -20,7 +20,7 @@ def save(scene: Scene, wishes: Wishes) -> Play | None:
         return None
     made = scene.results_of("save_memory")
     done = {made_call.arguments["key"] for made_call in made if made_call.arguments and "key" in made_call.arguments}
-    wanted = [statement for statement in _to_save(scene, wishes) if statement.key not in done]
+    wanted = [statement for statement in _to_save(scene) if statement.key not in done]
     if not wanted or len(made) >= 2 * _MAX_SAVES:
         return None
     return Play(
@@ -31,18 +31,28 @@ def save(scene: Scene, wishes: Wishes) -> Play | None:
     )
 
 
-def _to_save(scene: Scene, wishes: Wishes) -> list[Statement]:
-    if not wishes.to_remember:
+def _to_save(scene: Scene) -> list[Statement]:
+    """What the user asks to keep; and what they say of a remembered rule, that it holds no longer."""
+    wishes = wishes_in(scene.said)
+    if wishes.asks_what_is_known or wishes.asks_to_forget:
         return []
-    statements = [
-        replace(statement, key=key_for(statement, scene.facts))
-        for statement in statements_in(wishes.to_remember, meant_to_last=True)
-        if worth_saying(statement, scene.facts)
-    ]
+    taken_back = [statement for statement in statements_in(scene.said) if statement.takes_back]
+    if not wishes.to_remember:
+        return _worth_saving(scene, taken_back)
+    statements = _worth_saving(scene, [*statements_in(wishes.to_remember, meant_to_last=True), *taken_back])
     if statements or wishes.queries:
         return statements
     value = without_remember_marks(wishes.to_remember)
     return [Statement(_subject_of(value), value, "preference", value)] if value else []
+
+
+def _worth_saving(scene: Scene, statements: list[Statement]) -> list[Statement]:
+    kept = {
+        key_for(statement, scene.facts): statement
+        for statement in reversed(statements)
+        if worth_saying(statement, scene.facts)
+    }
+    return [replace(statement, key=key) for key, statement in reversed(kept.items())]
 
 
 _SUBJECTS = (

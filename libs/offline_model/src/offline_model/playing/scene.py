@@ -2,21 +2,28 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from offline_model.chat.requests import ChatMessage, ChatRequest
 from offline_model.directives import Addressee, Directive, DirectiveName, read_directives, without_directives
-from offline_model.language.reading import readable
-from offline_model.playing.blocks import KnownFact, inside, known_facts, offered_skills, platforms
+from offline_model.language.reading import own_words
+from offline_model.playing.asking import joined, request_asked_about
+from offline_model.playing.blocks import KnownFact, inside, known_facts, platforms, skill_descriptions, tool_result
 from offline_model.playing.conversation import MadeCall, PastTurn, made_calls, past_turns, said_in, turn_starts
+from offline_model.playing.reproofs import Reproof, asks_to_wrap_up, reproofs_in
 from offline_model.playing.summaries import SIGN
 
 _MEMORY = "user_long_term_memory"
-_WRAP_UP_SIGNS = ("收尾", "步数", "wrap up", "wrap-up", "step limit", "last step", "steps left")
+_PLAN = "turn_plan"
+_MY_SKILLS = "my_skills"
 
 
 @dataclass(frozen=True)
 class Scene:
     words: str
+    """What is wanted now: this turn's words, behind those of the request that they answer a question about."""
+    answers: str = ""
+    """The part of `words` that earlier turns said."""
     directives: tuple[Directive, ...] = ()
     platforms: list[str] = field(default_factory=list)
     memory_block: str | None = None
@@ -30,9 +37,19 @@ class Scene:
     summary: str = ""
     """What a continuation summary says of turns that are gone."""
     told_to_wrap_up: bool = False
+    reproofs: tuple[Reproof, ...] = ()
+    session_constraints: dict[str, Any] = field(default_factory=dict)
+    """What the turn's plan says that still holds from the turns before."""
     tools: frozenset[str] = frozenset()
     skills: frozenset[str] = frozenset()
     """The names in the catalogue of skills."""
+    personal_skills: dict[str, str] = field(default_factory=dict)
+    """The user's own skills: descriptions by name."""
+
+    @property
+    def said(self) -> str:
+        """This turn's words alone."""
+        return self.words.removeprefix(self.answers).lstrip("，, ")
 
     def results_of(self, tool: str) -> list[MadeCall]:
         return [call for call in self.made if call.name == tool]
@@ -47,19 +64,27 @@ def read_scene(request: ChatRequest) -> Scene:
     message, before, after = request.messages[start], request.messages[:start], request.messages[start + 1 :]
     said = said_in(message)
     memory = _newest_memory_block(after)
+    reproofs = tuple(reproofs_in(after))
+    past = tuple(past_turns(before))
+    words = own_words(without_directives(said))
+    asked = request_asked_about(words, past)
     return Scene(
-        words=readable(without_directives(said)),
+        words=joined(asked, words) if asked else words,
+        answers=asked,
         directives=read_directives(said, Addressee.MAIN),
         platforms=platforms(inside(message.text, "turn_context") or ""),
         memory_block=memory,
         facts=known_facts(memory or ""),
         made=made_calls(after),
         earlier=made_calls(before),
-        past=tuple(past_turns(before)),
+        past=past,
         summary=_newest_summary(request.messages),
-        told_to_wrap_up=any(_asks_to_wrap_up(message) for message in after),
+        told_to_wrap_up=any(asks_to_wrap_up(reproof) for reproof in reproofs),
+        reproofs=reproofs,
+        session_constraints=_session_constraints(after),
         tools=request.tool_names,
         skills=_offered_skills(request.messages[0]),
+        personal_skills=_personal_skills(request.messages),
     )
 
 
@@ -74,12 +99,16 @@ def _newest_summary(messages: Sequence[ChatMessage]) -> str:
     return texts[-1] if texts else ""
 
 
-def _asks_to_wrap_up(message: ChatMessage) -> bool:
-    """Only a notice does: plans, strategies and skills may use the same words."""
-    if message.role not in ("system", "user") or not _begins_with(message, "system_notice"):
-        return False
-    text = message.text.casefold()
-    return any(sign in text for sign in _WRAP_UP_SIGNS)
+def _session_constraints(messages: Sequence[ChatMessage]) -> dict[str, Any]:
+    plans = [tool_result(inside(message.text, _PLAN) or "") for message in messages if _begins_with(message, _PLAN)]
+    held = plans[-1].get("session_constraints") if plans and isinstance(plans[-1], dict) else None
+    return held if isinstance(held, dict) else {}
+
+
+def _personal_skills(messages: Sequence[ChatMessage]) -> dict[str, str]:
+    """Of the newest block: one that is not told again still holds."""
+    blocks = [message.text for message in messages if message.role != "tool" and _begins_with(message, _MY_SKILLS)]
+    return skill_descriptions(inside(blocks[-1], _MY_SKILLS) or "") if blocks else {}
 
 
 def _begins_with(message: ChatMessage, tag: str) -> bool:
@@ -87,4 +116,4 @@ def _begins_with(message: ChatMessage, tag: str) -> bool:
 
 
 def _offered_skills(first: ChatMessage) -> frozenset[str]:
-    return offered_skills(inside(first.text, "available_skills") or "") if first.role == "system" else frozenset()
+    return frozenset(skill_descriptions(inside(first.text, "available_skills") or "") if first.role == "system" else ())

@@ -3,31 +3,33 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from decimal import Decimal
+from decimal import ROUND_DOWN, Decimal
 from itertools import zip_longest
 
 from offline_model.directives import DirectiveName
-from offline_model.language.avoidance import avoidances_in, words_to_exclude
+from offline_model.language.avoidance import avoidances_in, taken_back, words_to_exclude
 from offline_model.language.bundles import parts_of_set
-from offline_model.language.clauses import clauses_of
+from offline_model.language.clauses import Clause, clauses_of
 from offline_model.language.countries import country_code, shipping_mentions
-from offline_model.language.demands import criteria_in
+from offline_model.language.demands import criteria_in, dislike_spans
 from offline_model.language.domains import main_product
+from offline_model.language.images import seen_in_image
 from offline_model.language.intents import Intent, intent_of, looks_twice
 from offline_model.language.languages import in_language, is_chinese
+from offline_model.language.missing import product_to_price
 from offline_model.language.money import PriceBounds, price_bounds
 from offline_model.language.statements import statements_in
+from offline_model.language.substances import SubstanceMention
 from offline_model.language.wishes import Wishes, bare_phrase
 from offline_model.playing.play import PlayedCall, call
 from offline_model.playing.scene import Scene
+from offline_model.playing.straying import strays
 from offline_model.playing.summaries import last_search_of
 
 _EXCLUDE_MAX = 50
 """Words that one search takes."""
 _CHEAPER = ("便宜", "cheaper")
 _LIST_SO_MANY = re.compile(r"列出?\s*(?P<zh>[1-9]\d?)\s*[款个件种]|\blist (?P<en>[1-9]\d?)\b", re.IGNORECASE)
-_SIDE_BY_SIDE = 2
-"""Things of a set that are searched in one step."""
 
 
 @dataclass(frozen=True)
@@ -73,41 +75,55 @@ class SearchPlan:
 def search_plan(scene: Scene, wishes: Wishes) -> SearchPlan | None:
     """None where the turn looks for nothing. A refinement goes on from the last search of the conversation."""
     intent = intent_of(scene.words, wishes)
-    if not wishes.queries and (intent in _NO_SEARCH or (wishes.small_talk and intent not in _OF_SEVERAL_SEARCHES)):
+    if not _looks_for_something(scene, wishes, intent):
         return None
     bounds = price_bounds(scene.words)
     exclude = _exclude_from_words(scene.words)
     mentioned = shipping_mentions(scene.words)
     queries = _queries(scene, wishes, intent)
-    last = _last_search(scene)
+    last = last_search(scene)
     if not queries and last is not None and _goes_on(wishes, intent, bounds, exclude, bool(mentioned)):
         queries = [str(last["query"])]
         if not bounds.spans:
             bounds = _bounds_of(last, cheaper=any(word in scene.words for word in _CHEAPER))
     if not queries:
         return None
-    remembered = _remembered_destination(scene)
     return SearchPlan(
         steps=_steps(scene, queries, intent),
         intent=intent,
         price_min=_number(bounds.minimum) if intent is not Intent.BUNDLE else None,
         price_max=_number(_share(bounds.maximum, len(queries) if intent is Intent.BUNDLE else 1)),
         currency=bounds.currency,
-        ships_to=mentioned[-1].code if mentioned else remembered,
-        ships_to_remembered=not mentioned and remembered is not None,
-        exclude=_in_turn([*_exclude_from_facts(scene), *exclude]),
+        ships_to=destination_for(scene),
+        ships_to_remembered=_keeps_to_remembered_destination(scene),
+        exclude=[]
+        if strays(scene, DirectiveName.IGNORE_CONSTRAINT)
+        else _in_turn([*_exclude_from_facts(scene), *exclude]),
         platforms=scene.platforms,
         limit=_number_to_list(scene.words),
     )
 
 
+def _looks_for_something(scene: Scene, wishes: Wishes, intent: Intent) -> bool:
+    if intent is Intent.LANDED_PRICE:
+        return "landed_price" in scene.tools and product_to_price(scene.words, wishes) is not None
+    if wishes.queries:
+        return True
+    return intent not in _NO_SEARCH and (wishes.small_talk is None or intent in _OF_SEVERAL_SEARCHES)
+
+
 _OF_SEVERAL_SEARCHES = (Intent.BUNDLE, Intent.PURCHASE_RESEARCH)
-_NO_SEARCH = (Intent.ORDER_CARE, Intent.LANDED_PRICE, Intent.DEVICE_FAULT, Intent.USAGE_QUESTION, Intent.CHAT)
+_NO_SEARCH = (Intent.ORDER_CARE, Intent.DEVICE_FAULT, Intent.USAGE_QUESTION, Intent.CHAT)
 
 
 def _queries(scene: Scene, wishes: Wishes, intent: Intent) -> list[str]:
     if intent is Intent.BUNDLE:
         return parts_of_set(scene.words)
+    if intent is Intent.LANDED_PRICE:
+        named = product_to_price(scene.words, wishes)
+        return [named] if named else []
+    if intent is Intent.IMAGE_SEARCH and (seen := seen_in_image(scene.words)):
+        return [seen]
     if intent is Intent.PURCHASE_RESEARCH and not main_product(" ".join(wishes.queries)):
         product = main_product(scene.words)
         return [product.word] if product else list(wishes.queries)
@@ -125,13 +141,13 @@ def _goes_on(
 
 def _steps(scene: Scene, queries: list[str], intent: Intent) -> list[list[str]]:
     if intent is Intent.BUNDLE:
-        return [queries[start : start + _SIDE_BY_SIDE] for start in range(0, len(queries), _SIDE_BY_SIDE)]
+        return [queries]
     if looks_twice(scene.words, intent) or scene.directed(DirectiveName.TWO_SEARCHES):
-        return [queries, [_second_query(queries[0], scene.words)]]
+        return [queries, [second_query(queries[0], scene.words)]]
     return [queries]
 
 
-def _second_query(query: str, words: str) -> str:
+def second_query(query: str, words: str) -> str:
     """Narrower where the user named a quality, else the same thing by its other name."""
     criterion = next((criterion for criterion in criteria_in(words) if criterion not in query), None)
     if criterion is not None:
@@ -148,12 +164,22 @@ def _number_to_list(words: str) -> int | None:
 
 
 def _share(amount: Decimal | None, parts: int) -> Decimal | None:
-    """The budget of a set is for the whole."""
-    return amount if amount is None or parts == 1 else (amount / parts).quantize(Decimal(1))
+    """The budget of a set is for the whole, so the shares never add up to more."""
+    if amount is None or parts == 1:
+        return amount
+    share = amount / parts
+    return share.quantize(Decimal(1) if share >= 1 else Decimal("0.01"), ROUND_DOWN)
 
 
 def _exclude_from_facts(scene: Scene) -> list[list[str]]:
-    return [words_to_exclude(fact.key, fact.value) for fact in scene.facts if fact.is_constraint]
+    """Without what this turn says is fine again."""
+    fine = {word for clause in clauses_of(scene.said) for each in _taken_back(clause) for word in each.substance.words}
+    lists = [words_to_exclude(fact.key, fact.value) for fact in scene.facts if fact.is_constraint]
+    return [[word for word in words if word not in fine] for words in lists]
+
+
+def _taken_back(clause: Clause) -> list[SubstanceMention]:
+    return taken_back(clause.text) if clause.claims else []
 
 
 def _exclude_from_words(words: str) -> list[list[str]]:
@@ -161,7 +187,7 @@ def _exclude_from_words(words: str) -> list[list[str]]:
     return [
         list(avoidance.words)
         for clause in clauses_of(words)
-        if not (clause.reported or (clause.question and "过敏" in clause.text))
+        if not (clause.reported or dislike_spans(clause.text) or (clause.question and "过敏" in clause.text))
         for avoidance in avoidances_in(clause.text)
     ]
 
@@ -172,6 +198,21 @@ def _in_turn(lists: list[list[str]]) -> list[str]:
     return list(dict.fromkeys(word for rank in ranks for word in rank if word is not None))
 
 
+def destination_for(scene: Scene) -> str | None:
+    """This turn's words, then what the session holds, then the remembered one."""
+    mentioned = shipping_mentions(scene.words)
+    held = scene.session_constraints.get("destination")
+    if mentioned:
+        return mentioned[-1].code
+    return held if isinstance(held, str) and held else _remembered_destination(scene)
+
+
+def _keeps_to_remembered_destination(scene: Scene) -> bool:
+    return destination_for(scene) is not None and not (
+        shipping_mentions(scene.words) or scene.session_constraints.get("destination")
+    )
+
+
 def _remembered_destination(scene: Scene) -> str | None:
     for fact in scene.facts:
         if fact.key == "default_ship_to":
@@ -179,7 +220,7 @@ def _remembered_destination(scene: Scene) -> str | None:
     return None
 
 
-def _last_search(scene: Scene) -> "dict[str, object] | None":
+def last_search(scene: Scene) -> "dict[str, object] | None":
     for made in reversed(scene.earlier):
         if made.name == "item_search" and made.arguments and made.arguments.get("query"):
             return made.arguments

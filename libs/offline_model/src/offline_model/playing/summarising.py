@@ -12,10 +12,11 @@ from offline_model.language.demands import exclusions_in, musts_in
 from offline_model.language.languages import in_language, is_chinese
 from offline_model.language.money import price_bounds
 from offline_model.language.reading import readable
-from offline_model.playing.choosing import decisions, items_shown
+from offline_model.playing.choosing import decisions
 from offline_model.playing.conversation import PastTurn, past_turns, said_in, turn_starts
 from offline_model.playing.play import Play
 from offline_model.playing.scene import read_scene
+from offline_model.playing.shown import items_shown, told
 from offline_model.playing.summaries import Section, last_search_of, section_of, summary_text
 
 _REQUEST = "<compaction_request>"
@@ -51,7 +52,7 @@ def continuation_summary(request: ChatRequest) -> str:
     new = {
         Section.NEEDS: [_needed(turn) for turn in turns],
         Section.CONDITIONS: [*_conditions(turns), *(fact.value for fact in scene.facts if fact.is_constraint)],
-        Section.SHOWN: [item for turn in turns for item in items_shown(turn)],
+        Section.SHOWN: [told(item) for turn in turns for item in items_shown(turn)],
         Section.DECISIONS: decisions(turns),
     }
     sections = {section: _newest([*section_of(scene.summary, section), *new[section]], section) for section in Section}

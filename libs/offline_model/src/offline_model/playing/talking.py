@@ -10,13 +10,20 @@ from offline_model.playing.scene import Scene
 
 
 def explain_what_is_not_done(scene: Scene, wishes: Wishes) -> Play | None:
-    """Orders, duties and the care of things need tools that there are none of yet."""
-    if wishes.queries:
+    """Orders, duties and the care of things need tools; it may be that none is offered, or time is up."""
+    intent = intent_of(scene.words, wishes)
+    if wishes.queries or (_DONE_WITH.get(intent) in scene.tools and not scene.told_to_wrap_up):
         return None
-    told = _NOT_DONE.get(intent_of(scene.words, wishes))
+    told = _NOT_DONE.get(intent)
     return Play(in_language(is_chinese(scene.words), *told)) if told else None
 
 
+_DONE_WITH = {
+    Intent.ORDER_CARE: "order_lookup",
+    Intent.LANDED_PRICE: "landed_price",
+    Intent.DEVICE_FAULT: "knowledge_search",
+    Intent.USAGE_QUESTION: "knowledge_search",
+}
 _NOT_DONE = {
     Intent.ORDER_CARE: (
         "订单、物流和售后我目前还不能代办，请在下单的平台查看。需要找商品可以告诉我。",
