@@ -22,6 +22,7 @@ from agent.context.release import Release
 from agent.context.rendering import Rendering, render_request
 from agent.skills.catalogue import builtin_skills
 from agent.tools.registry import build_tools
+from common.clock import SystemClock
 from common.ids import new_id
 from common.memory_api.sessions import LogEntry, NewLogEntry
 from model_client.answers import ModelAnswer, ToolCall, assistant_payload
@@ -90,7 +91,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=200)
     repeats = parser.parse_args().repeats
     skills = builtin_skills()
-    release = current_release(build_tools(None, skills), skills)  # type: ignore[arg-type]
+    release = current_release(build_tools(None, skills, SystemClock()), skills)  # type: ignore[arg-type]
     figures = {str(length): measure(release, length, repeats) for length in SIZES}
     for length, figure in figures.items():
         print(f"{length:>6} entries  {figure}")

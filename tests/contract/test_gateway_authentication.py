@@ -40,7 +40,7 @@ def requests_of(app: FastAPI, user_id: str) -> list[tuple[str, str]]:
     requests = []
     for route in api_routes(app):
         path = str(route.path).replace("{key:path}", "{key}")
-        for name in ("session_id", "turn_id", "candidate_id"):
+        for name in ("session_id", "turn_id", "candidate_id", "order_id"):
             path = path.replace(f"{{{name}}}", str(uuid4()))
         requests += [(method, path.format(**values)) for method in sorted(route.methods or ())]
     return requests

@@ -6,6 +6,7 @@ from agent.app import current_release
 from agent.planner.planner import planner_instructions
 from agent.skills.catalogue import builtin_skills
 from agent.tools.registry import build_tools
+from common.clock import SystemClock
 from offline_model.chat.requests import ChatRequest
 from offline_model.chat.template import render_prompt
 from offline_model.tokens import QwenTokens
@@ -20,7 +21,7 @@ def tokens_of(messages: list[dict[str, str]], tools: list[dict[str, object]] | N
 
 def test_the_head_of_a_session_is_between_5500_and_6500_tokens() -> None:
     skills = builtin_skills()
-    release = current_release(build_tools(None, skills), skills)  # type: ignore[arg-type]
+    release = current_release(build_tools(None, skills, SystemClock()), skills)  # type: ignore[arg-type]
     assert 5_500 <= tokens_of([json.loads(release.system)], json.loads(release.tools)) <= 6_500
 
 

@@ -22,6 +22,7 @@ from agent.context.rendering import Rendering, render_request
 from agent.context.user_block import render_user_block
 from agent.skills.catalogue import builtin_skills
 from agent.tools.registry import build_tools
+from common.clock import SystemClock
 from common.ids import new_id
 from common.memory_api.facts import TIER_ONE_CAP
 from common.memory_api.sessions import LogEntry, NewLogEntry
@@ -35,7 +36,7 @@ RELEASE = build_release([], "")
 
 def current() -> Release:
     skills = builtin_skills()
-    return current_release(build_tools(None, skills), skills)  # type: ignore[arg-type]
+    return current_release(build_tools(None, skills, SystemClock()), skills)  # type: ignore[arg-type]
 
 
 def log_of(*entries: NewLogEntry) -> list[LogEntry]:
@@ -158,9 +159,10 @@ from agent.planner.planner import Planner
 from agent.skills.catalogue import builtin_skills
 from agent.strategies.strategies import builtin_strategies
 from agent.tools.registry import build_tools
+from common.clock import SystemClock
 
 skills = builtin_skills()
-release = current_release(build_tools(None, skills), skills)
+release = current_release(build_tools(None, skills, SystemClock()), skills)
 planner = Planner(None, "m", None, time_limit=1.0)
 strategies = [strategy.body for strategy in builtin_strategies().matching("送礼，便宜点，对比，过敏")]
 print(hash(release.system), hash(str(strategies)), sep="\\n")

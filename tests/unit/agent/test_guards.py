@@ -1,6 +1,5 @@
 """The control plane at work: each misbehaviour is told once, and every turn ends with an answer or a clear failure."""
 
-import json
 from itertools import pairwise
 from typing import Any
 
@@ -29,6 +28,7 @@ from agent.skills.catalogue import builtin_skills
 from common.answers import fixed_answer
 from common.clock import SystemClock
 from common.crash_points import CrashPoint
+from common.memory_api.orders import OrderState
 from common.memory_api.turns import FailureCode
 from common.streams.progress import ProgressEvent
 
@@ -381,25 +381,16 @@ async def test_who_claims_it_again_does_not_get_the_last_word(claim: Step) -> No
     assert memory.finished.items == []
 
 
-async def test_an_order_that_is_confirmed_may_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    memory = MemoryInProcess("我的订单怎么样了")
-    agent = ScriptedAgent(memory, calls(("order_lookup", {})), says("订单已确认，正在备货"))
-    shown = {"orders": [{"order_id": "1", "state": "confirmed"}]}
-    answer_calls_with(monkeypatch, json.dumps(shown))
-    await agent.run()
+async def test_an_order_that_the_user_confirmed_may_be_told() -> None:
+    memory = MemoryInProcess("就买第一个")
+    order = ("order_propose", {"lines": [{"item_id": "bag-001", "quantity": 1}], "destination": "DE"})
+    await ScriptedAgent(memory, calls(SEARCH), calls(order), says("请在卡片上确认")).run()
+    (card,) = memory.orders.values()
+    memory.settle(card, OrderState.CONFIRMED)
+    memory.new_turn("我的订单怎么样了")
+    await ScriptedAgent(memory, calls(("order_lookup", {})), says("订单已确认，正在备货")).run()
     assert reply(memory) == "订单已确认，正在备货"
     assert codes(memory) == []
-
-
-def answer_calls_with(monkeypatch: pytest.MonkeyPatch, content: str) -> None:
-    """Every call has this result, whichever tools there are."""
-    monkeypatch.setattr("agent.tools.runner.error_result", lambda *_, **__: _result(content))
-
-
-def _result(content: str) -> Any:
-    from agent.tools.tool import ToolResult
-
-    return ToolResult(content, note="")
 
 
 async def test_a_corrected_answer_is_not_final_for_a_later_attempt_either() -> None:

@@ -63,7 +63,7 @@ class Tools:
         embedder = embedder or SameVector()
         vectors = np.tile(np.array([1.0, 0.0], dtype=np.float32), (len(SNACKS), 1))
         self.catalogue = IndexedCatalogue(LocalIndex(SNACKS, vectors), embedder)
-        registry = build_tools(self.catalogue, builtin_skills())
+        registry = build_tools(self.catalogue, builtin_skills(), SystemClock())
         self._runner = ToolRunner(registry, SystemClock(), lambda: None, Metrics(AGENT))
 
     async def run(self, context: ToolContext, *named: tuple[str, dict[str, Any]]) -> list[ToolResult]:

@@ -25,6 +25,7 @@ from agent.tools.order_propose import OrderPropose
 from agent.tools.registry import build_tools
 from agent.tools.tool import ToolContext
 from agent.turns.leased_turn import LeasedTurn
+from common.clock import SystemClock
 from common.crash_points import CrashPoint
 from common.memory_api.orders import OrderCard, OrderState
 from common.memory_api.sessions import Layer, LogEntry
@@ -181,7 +182,7 @@ async def test_the_model_can_neither_confirm_nor_cancel() -> None:
     await ScriptedAgent(memory, *(calls(attempt) for attempt in attempts), says("请您自己确认")).run()
     assert [each.state for each in memory.orders.values()] == [OrderState.PENDING]
     assert not {"orders/confirm", "orders/cancel"} & set(memory.calls)
-    names = build_tools(ShelfCatalogue(), builtin_skills()).names
+    names = build_tools(ShelfCatalogue(), builtin_skills(), SystemClock()).names
     assert [name for name in names if "order" in name] == ["order_lookup", "order_propose"]
 
 

@@ -12,6 +12,7 @@ from agent.context.entries import EntryFactory
 from agent.skills.catalogue import builtin_skills
 from agent.skills.personal import PersonalCatalogue
 from agent.tools.registry import build_tools
+from common.clock import SystemClock
 from common.ids import new_id
 from common.memory_api import operations as op
 from common.memory_api.sessions import Layer, LogEntry, NewLogEntry
@@ -72,7 +73,7 @@ async def test_one_users_skills_do_not_touch_what_everybody_shares() -> None:
     memory.skills = [SNACKS]
     agent = await take_turn(memory)
     request = agent.model.requests[0]
-    release = current_release(build_tools(agent.catalogue, builtin_skills()), builtin_skills())
+    release = current_release(build_tools(agent.catalogue, builtin_skills(), SystemClock()), builtin_skills())
     assert (request.messages[0], request.tools) == (release.system, release.tools)
     assert "office-snacks" in request.messages[1]
 

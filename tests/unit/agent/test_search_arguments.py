@@ -12,6 +12,7 @@ from agent.skills.catalogue import builtin_skills
 from agent.tools.item_results import Excluded, read_items, render_detail, render_items
 from agent.tools.item_search import read_query
 from agent.tools.registry import build_tools
+from common.clock import SystemClock
 from model_client.arguments import read_arguments
 
 
@@ -72,7 +73,7 @@ def test_arguments_that_are_no_object_are_none(text: str) -> None:
 
 
 def test_every_schema_says_what_its_tool_reads() -> None:
-    for tool in build_tools(None, builtin_skills()):  # type: ignore[arg-type]
+    for tool in build_tools(None, builtin_skills(), SystemClock()):  # type: ignore[arg-type]
         function = tool.schema["function"]
         assert function["name"] == tool.name
         assert set(function["parameters"]["required"]) <= set(function["parameters"]["properties"])

@@ -13,6 +13,7 @@ from agent.planner.plan import Intent
 from agent.skills.catalogue import Skills, builtin_skills
 from agent.skills.skill import Skill, read_skill
 from agent.tools.registry import build_tools
+from common.clock import SystemClock
 
 VALID = "---\nname: gift-ideas\ndescription: When to read me.\n---\n# Body\n"
 
@@ -107,7 +108,7 @@ NAMES_IN_BODIES = {
 
 
 def test_bodies_name_no_tool_that_does_not_exist() -> None:
-    tools = {*build_tools(None, builtin_skills()).names, *TOOLS_TO_COME}  # type: ignore[arg-type]
+    tools = {*build_tools(None, builtin_skills(), SystemClock()).names, *TOOLS_TO_COME}  # type: ignore[arg-type]
     for skill in builtin_skills():
         words = set(re.findall(r"(?<![a-z_])[a-z]+_[a-z_]+", skill.body))
         assert words <= tools | NAMES_IN_BODIES, skill.name
@@ -132,7 +133,7 @@ def test_the_catalogue_is_sorted_and_without_skills_there_is_none() -> None:
     assert Skills([one, other]).catalogue() == "\n".join([*lines, "</available_skills>", ""])
     assert Skills([one, other]).catalogue() == Skills([other, one]).catalogue()
     assert Skills([]).catalogue() == ""
-    assert "Skill" not in build_tools(None, Skills([])).names  # type: ignore[arg-type]
+    assert "Skill" not in build_tools(None, Skills([]), SystemClock()).names  # type: ignore[arg-type]
 
 
 READ = calls(("Skill", {"name": "search-discovery"}))

@@ -12,6 +12,7 @@ from tests.unit.agent.scripted_agent import ScriptedModel, calls, plans, says
 from agent.app import current_release
 from agent.skills.catalogue import builtin_skills
 from agent.tools.registry import build_tools
+from common.clock import SystemClock
 from model_client.answers import ModelAnswer
 from model_client.errors import ModelUnavailable
 from model_client.profiles import PROFILES
@@ -51,7 +52,7 @@ async def test_the_first_answer_to_the_agents_own_request_is_what_counts() -> No
     step = await first_step(chosen, "想找一个双肩包")
     assert (step.skills, step.tools, step.intent) == (("search-discovery",), ("Skill",), "product_search")
     (request,) = scripted.requests
-    release = current_release(build_tools(None, builtin_skills()), builtin_skills())  # type: ignore[arg-type]
+    release = current_release(build_tools(None, builtin_skills(), SystemClock()), builtin_skills())  # type: ignore[arg-type]
     assert (request.messages[0], request.tools, request.model) == (release.system, release.tools, "the-main")
     assert [plan.model for plan in scripted.plan_requests] == ["the-fast"]
     assert sum("想找一个双肩包" in message for message in request.messages) == 1

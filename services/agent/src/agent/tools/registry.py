@@ -22,7 +22,7 @@ from agent.tools.save_memory import SaveMemory
 from agent.tools.shopping_summary import ShoppingSummaryTool
 from agent.tools.skill import SkillTool
 from agent.tools.tool import Tool
-from common.clock import Clock, SystemClock
+from common.clock import Clock
 
 EXTERNAL_SOURCE_TOOLS = ITEM_TOOLS | {knowledge_search.NAME, order_lookup.NAME, recall_memories.NAME}
 """Tools whose results hold words from outside: fenced as `<external_content>`."""
@@ -49,13 +49,13 @@ class ToolRegistry:
         return [self._tools[name].schema for name in self.names]
 
 
-def build_tools(catalogue: Catalogue, skills: Skills, clock: Clock | None = None) -> ToolRegistry:
+def build_tools(catalogue: Catalogue, skills: Skills, clock: Clock) -> ToolRegistry:
     tools: list[Tool] = [
         ItemSearch(catalogue),
         ItemPicker(catalogue),
         ItemDetail(catalogue),
         KnowledgeSearch(GuideIndex(load_sections())),
-        LandedPriceTool(catalogue, load_rules(), clock or SystemClock()),
+        LandedPriceTool(catalogue, load_rules(), clock),
         OrderLookup(),
         OrderPropose(catalogue),
         RecallMemories(),
