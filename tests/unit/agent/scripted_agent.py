@@ -148,7 +148,8 @@ class ShelfCatalogue:
         self.queries.append(query)
         if self.down:
             raise CatalogueUnavailable("down")
-        return SearchResult(self.products, [Exclusion("snk-001", word) for word in query.exclude])
+        # As the real one: a product once, with the first word that hits it.
+        return SearchResult(self.products, [Exclusion("snk-001", word) for word in query.exclude[:1]])
 
     async def get(self, item_id: str) -> Product | None:
         return PRODUCTS.get(item_id)

@@ -17,7 +17,7 @@ from model_client.exact_json import exact_json
 ITEM_TOOLS = frozenset({"item_search", "item_picker", "item_detail"})
 """Tools whose results show products."""
 
-_EXCLUDED_MOST = 20
+_EXCLUDED_MOST = 12
 """Exclusions told one by one; of more, the rest is a number."""
 
 
