@@ -89,8 +89,8 @@ async def test_confirming_is_once_and_becomes_behaviour(memory: MemoryService, o
 
 
 async def test_purchases_stand_in_the_order_in_which_they_were_confirmed(memory: MemoryService, owner: Owner) -> None:
-    turn = await running_turn(memory, owner)
-    cards = [await propose(memory, turn, an_order(f"第 {n} 件"), call_id=f"call_{n}") for n in range(3)]
+    """And not in that of the turns that proposed them."""
+    cards = [await propose(memory, await running_turn(memory, owner), an_order(f"第 {n} 件")) for n in range(3)]
     for n in (1, 2, 0):
         await settle(memory, owner, cards[n])
     claimed = await memory.claim(await memory.accept(owner, "再看看"))
