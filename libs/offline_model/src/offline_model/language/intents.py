@@ -46,7 +46,7 @@ _RULES_OF_DUTY = _pattern(
 _GENERAL = _pattern(
     "尺码(?:怎么|如何|表|对照|换算|对应)|(?:欧|美|英|日)码[^，。]{0,12}(?:是|等于|对应|换算)|(?:多大|几)码(?:合适|是)|"
     "(?:会不会|会)(?:缩水|起球|掉色|过敏)|是什么(?:材质|面料|材料|意思)|什么是|(?:材质|面料|成分)(?:怎么|有什么|安全)|"
-    "能(?:不能)?(?:带上飞机|随身带|托运|邮寄|用(?:吗|在))|电压|插头标准|(?:退货|退换|退款|换货|保修)(?:政策|期|规则|要|怎么|多久|流程|运费)|怎么(?:退|换货)",
+    "能(?:不能)?(?:带上飞机|随身带|托运|邮寄|用(?:吗|在))(?!的)|电压|插头标准|(?:退货|退换|退款|换货|保修)(?:政策|期|规则|要|怎么|多久|流程|运费)|怎么(?:退|换货)",
     r"size (?:chart|guide|conversion)|what size|convert (?:\w+ )?sizes?|(?:eu|us|uk) size|"
     r"does (?:\w+ ){1,3}(?:shrink|pill|fade)|"
     r"what is (?!the (?:price|total))\w+(?: \w+)? made|voltage|plug type|(?:allowed|bring|carry|"
@@ -79,7 +79,7 @@ _IMAGE = _pattern(
     r"(?:photo|picture|pic|image|screenshot)(?! (?:frame|album|book|paper|print))",
 )
 _FAULT = _pattern(
-    "坏了|出故障|不亮了?|充不进|开不了机|没反应|有异响|失灵|连不上",
+    "坏了|没声音|不出声|漏水|出故障|不亮了?|充不进|开不了机|没反应|有异响|失灵|连不上",
     r"broken|broke|doesn't work|not working|stopped working|won't (?:start|charge|turn on|connect)",
 )
 _ACCESSORY = _pattern(

@@ -49,6 +49,9 @@ _RANGE = re.compile(r"\s*(?:-|–|—|~|～|到|至|\bto\b|\band\b)\s*$", re.IGN
 
 _WANTED_IN = re.compile(rf"(?:用|按|换成|折成|以|\bin )\s*(?P<currency>{_CURRENCY})(?![\w]*\d)", re.IGNORECASE)
 
+_SURELY_MONEY = 100
+"""「三百左右」 without a currency is a price; 「四十左右」 may be an age."""
+
 _NUMERAL_VALUES = {character: value for value, character in enumerate("零一二三四五六七八九")} | {"两": 2}
 _NUMERAL_UNITS = {"十": 10, "百": 100, "千": 1000}
 
@@ -95,7 +98,7 @@ def _single_bounds(text: str, amounts: list[_Amount]) -> PriceBounds:
             maximum = amount.number
         elif at_least:
             minimum = amount.number
-        elif about and amount.currency:
+        elif about and (amount.currency or amount.number >= _SURELY_MONEY):
             minimum, maximum = amount.number * Decimal("0.8"), amount.number * Decimal("1.2")
         else:
             continue

@@ -43,6 +43,10 @@ _PLACE = _pattern(
     r"(?:order|buy|purchase) (?:it|them|both|this one|that one|(?:number|option) [1-5])\b|"
     r"(?<!in )(?<!my )(?<!the )order (?:me )?(?:an?|the|two|three|\d{1,2}) ",
 )
+_NOT_YET = _pattern(
+    "(?:不要?|别|先不|不想|暂不)(?:急着|现在|先|马上)?(?:下单|订购|买)",
+    r"(?:don't|do not|won't|not)(?: \w+){0,3} (?:order|buy|purchase)\b",
+)
 _STATES = (
     ("pending", _pattern("待确认|没确认|未确认", r"pending\b|unconfirmed\b")),
     ("confirmed", _pattern("已确认|确认过|确认了的|买过的", r"confirmed\b")),
@@ -53,10 +57,8 @@ _STATES = (
 
 def order_wish(words: str) -> OrderWish | None:
     """The first that fits: 「取消我的订单」 is no look-up, and 「怎么退货」 no order."""
-    for wish, pattern in _IN_ORDER:
-        if pattern.search(words):
-            return wish
-    return None
+    wish = next((wish for wish, pattern in _IN_ORDER if pattern.search(words)), None)
+    return None if wish is OrderWish.PLACE and _NOT_YET.search(words) else wish
 
 
 _IN_ORDER = (

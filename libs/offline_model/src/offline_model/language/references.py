@@ -12,8 +12,8 @@ _PLACE = re.compile(
 )
 _FIRST_TWO = re.compile(r"前两(?:个|款|件)|(?:这)?两(?:个|款|件)都|\b(?:first two|both)\b", re.IGNORECASE)
 _IT = re.compile(
-    r"这(?:个|款|件|条|双|只|样)(?!价|月|周|时|国)|那(?:个|款|件)|刚才(?:那|选)|就它|它|\b(?:it|this one|that one|"
-    r"this item|that item)\b",
+    r"这(?:个|款|件|条|双|只|样)(?!价|月|周|时|国)|那(?:个|款|件)|刚才(?:那|选)|就它|它|"
+    r"\b(?:it|this(?= to )|this one|that one|this item|that item)\b",
     re.IGNORECASE,
 )
 _THESE = re.compile(

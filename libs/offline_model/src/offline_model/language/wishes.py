@@ -62,8 +62,9 @@ _FIND = re.compile(
     re.IGNORECASE,
 )
 _WANTS_NO_MORE = re.compile(
-    r"(?:别|不要|不用)再?(?:给我|帮我|向我)?(?:推荐|推|找|买|看)|\b(?:don't|do not|stop|"
-    r"never)(?: \w+)? (?:recommend|show|suggest|buy)",
+    r"(?:别|不要|不用)再?(?:给我|帮我|向我)?(?:推荐|推|找|买|看)|(?:先|暂时?)不(?:想)?[买找看]|"
+    r"\b(?:don't|do not|stop|never)(?: \w+)? (?:recommend|show|suggest|buy)|"
+    r"\b(?:don't|do not)(?: \w+)? (?:want|need)\b",
     re.IGNORECASE,
 )
 _SAYS_NOTHING = re.compile(r"(?:some|any|every)?things?(?: to)?|stuff|it|one|东西|点?什么", re.IGNORECASE)
@@ -84,6 +85,11 @@ _LEADING = re.compile(
 _TRAILING = re.compile(
     r"(?:可以推荐|值得买|推荐|给我|可以|好|有|的话|的吗|吗|呢|吧|啊|呀|的|谢谢|，|\s)+$|"
     r"(?:还有)(?:别|其他|没有)?的?$|(?:再|多)(?:看看|[看找来][几些一](?:款|个|件|些)?)$|\s*\b(?:please|thanks|again)\b.*$",
+    re.IGNORECASE,
+)
+_CHANGED_KIND = re.compile(
+    r"^(?:那)?(?:换成|改成|要)(?P<zh>[^，。,的]{1,8})的(?:再看看|看看|吧|呢|有吗)?[。！!？?]?$|"
+    r"^(?:what about|how about|make it|show me)? ?(?:an? )?(?P<en>[a-z-]{3,20}) (?:one|ones|instead)[.!?]?$",
     re.IGNORECASE,
 )
 _SEVERAL = re.compile(
@@ -184,6 +190,12 @@ def _sought(clause: Clause) -> str:
     found = None if _WANTS_NO_MORE.search(blanked) else _FIND.search(blanked)
     phrase = _tidy(_CUT_ENGLISH.sub("", blanked[found.end() :])) if found else ""
     return "" if _SAYS_NOTHING.fullmatch(phrase) else phrase
+
+
+def changed_kind(words: str) -> str | None:
+    """「换成防水的」, "in blue instead": what the thing that was sought before is to be."""
+    found = _CHANGED_KIND.search(words.strip())
+    return (found["zh"] or found["en"]) if found else None
 
 
 def bare_phrase(words: str) -> str:

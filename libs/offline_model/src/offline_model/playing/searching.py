@@ -20,7 +20,7 @@ from offline_model.language.missing import product_to_price
 from offline_model.language.money import PriceBounds, price_bounds
 from offline_model.language.statements import statements_in
 from offline_model.language.substances import SubstanceMention
-from offline_model.language.wishes import Wishes, bare_phrase
+from offline_model.language.wishes import Wishes, bare_phrase, changed_kind
 from offline_model.playing.play import PlayedCall, call
 from offline_model.playing.scene import Scene
 from offline_model.playing.straying import strays
@@ -80,8 +80,10 @@ def search_plan(scene: Scene, wishes: Wishes) -> SearchPlan | None:
     bounds = price_bounds(scene.words)
     exclude = _exclude_from_words(scene.words)
     mentioned = shipping_mentions(scene.words)
-    queries = _queries(scene, wishes, intent)
     last = last_search(scene)
+    queries = _changed(scene, last) or _queries(scene, wishes, intent)
+    if last is not None and wishes.refines and main_product(" ".join(queries)) is None:
+        queries = []  # 「再来几个便宜的」 names no other thing
     if not queries and last is not None and _goes_on(wishes, intent, bounds, exclude, bool(mentioned)):
         queries = [str(last["query"])]
         if not bounds.spans:
@@ -131,6 +133,16 @@ def _queries(scene: Scene, wishes: Wishes, intent: Intent) -> list[str]:
         return list(wishes.queries)
     phrase = bare_phrase(scene.words)
     return [phrase] if phrase else []
+
+
+def _changed(scene: Scene, last: "dict[str, object] | None") -> list[str]:
+    """「换成防水的再看看」: the same thing, of another kind."""
+    kind = changed_kind(scene.words)
+    if kind is None or last is None or main_product(scene.words) is not None:
+        return []
+    before = str(last["query"])
+    product = main_product(before)
+    return [f"{kind} {product.word if product else before}"]
 
 
 def _goes_on(
