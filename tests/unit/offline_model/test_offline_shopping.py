@@ -133,7 +133,9 @@ def test_settling_a_card_is_nothing_the_model_does(words: str) -> None:
     session = shop()
     session.turn("找一个颈枕")
     session.turn("下单第一个")
-    assert tools_of(session.turn(words)) == [["text"]]
+    steps = session.turn(words)
+    assert tools_of(steps) == [["text"]]
+    assert "只能由你" in text_of(steps) or "Only you can" in text_of(steps)
 
 
 # The price at the door
@@ -242,6 +244,13 @@ def test_a_rule_that_holds_no_longer_is_overwritten_and_excludes_nothing(words: 
     assert session.made("save_memory") == [{"key": "material_avoid", "value": words, "category": "preference"}]
     session.turn(f"{words}，找一个收纳盒" if "塑" in words else f"{words}, find me a storage box", memory)
     assert "exclude" not in session.made("item_search")[0]
+
+
+def test_what_is_taken_back_is_saved_beside_what_is_to_be_remembered() -> None:
+    memory = "<user_long_term_memory>\n- [constraint] material_avoid: 不要塑料\n</user_long_term_memory>"
+    session = shop()
+    session.turn("塑料的也可以了。请记住：我家里养了一只猫", memory)
+    assert {made["key"] for made in session.made("save_memory")} == {"material_avoid", "pet"}
 
 
 def test_nothing_is_overwritten_where_nothing_was_remembered() -> None:
