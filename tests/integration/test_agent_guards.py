@@ -57,11 +57,11 @@ async def test_a_skill_that_is_skipped_is_asked_for_once_and_the_answer_is_good(
 
 async def test_searching_without_end_ends_in_a_clear_failure_within_the_limits(model: StreamingModel) -> None:
     memory = MemoryInProcess()
-    await a_turn(memory, model, "找一个双肩包[[offline:loop]]")
+    await a_turn(memory, model, "找一个双肩包[[offline:loop=stubborn]]")
     assert failure(memory) is FailureCode.STEP_LIMIT
     assert [call.kind for call in memory.model_calls].count(ModelCallKind.MAIN) == 8
     assert codes(memory)[-1] == "no_more_tools"
-    await a_turn(memory, model, "找一个双肩包")
+    await a_turn(memory, model, "找一个双肩包[[offline:loop]]")
     assert failure(memory) is None
     assert_valid(memory)
 

@@ -100,15 +100,36 @@ def test_a_reminder_is_heeded_without_a_directive_too() -> None:
 
 def test_an_ignored_constraint_is_neither_excluded_nor_told_until_it_is_corrected() -> None:
     found = external("item_search", MARKED)
-    session = misbehaving((1, MARKS_NOTICE), (2, correction("unmarked_conflict")), item_search=found)
+    session = misbehaving((1, MARKS_NOTICE), (2, correction("unnamed_conflict")), item_search=found)
     steps = session.turn("推荐几样零食 [[offline:ignore_constraint]]", MEMORY)
-    assert tools_of(steps) == [["item_search"], ["shopping_summary"], ["shopping_summary"]]
-    assert "exclude" not in session.made("item_search")[0]
+    assert tools_of(steps) == [["item_search"], ["shopping_summary"], ["item_search"], ["shopping_summary"]]
+    forgetful, mended = session.made("item_search")
+    assert "exclude" not in forgetful
+    assert "坚果" in mended["exclude"]
     careless, corrected = session.made("shopping_summary")
     assert [item["item_id"] for item in careless["items"]] == ["s-1", "s-2"]
     assert "冲突" not in careless["reply"]
     assert [item["item_id"] for item in corrected["items"]] == ["s-2"]
     assert "有 1 件与记住的约束冲突，没有列出：每日坚果" in corrected["reply"]
+
+
+def test_a_stubborn_one_lists_what_conflicts_whatever_it_is_told() -> None:
+    found = external("item_search", MARKED)
+    session = misbehaving((2, correction("unnamed_conflict")), item_search=found)
+    session.turn("推荐几样零食 [[offline:ignore_constraint=stubborn]]", MEMORY)
+    listed = [[item["item_id"] for item in made["items"]] for made in session.made("shopping_summary")]
+    assert listed == [["s-1", "s-2"]] * 2
+
+
+@pytest.mark.parametrize(("argument", "ends"), [("", True), ("=stubborn", False)])
+def test_a_loop_ends_with_the_last_answer_unless_it_is_stubborn(argument: str, ends: bool) -> None:
+    session = misbehaving((2, "<system_notice>\n用手上的结果收尾\n</system_notice>"), (4, LAST_ANSWER))
+    words = f"找一个颈枕 [[offline:loop{argument}]]"
+    if ends:
+        assert tools_of(session.turn(words)) == [["item_search"]] * 4 + [["shopping_summary"]]
+    else:
+        with pytest.raises(AssertionError, match="does not end"):
+            session.turn(words)
 
 
 def test_what_is_marked_is_left_out_and_said() -> None:

@@ -75,7 +75,7 @@ _MISCONDUCT = frozenset(
         DirectiveName.BAD_PLAN,
     }
 )
-_ARGUMENTS = dict.fromkeys(_MISCONDUCT, ("", STUBBORN)) | {
+_ARGUMENTS = dict.fromkeys((*_MISCONDUCT, DirectiveName.LOOP), ("", STUBBORN)) | {
     DirectiveName.CONFIRM_ORDER: ("", "call", STUBBORN),
     DirectiveName.BAD_PLAN: ("", "1", "always"),
 }

@@ -10,6 +10,7 @@ from offline_model.language.wishes import Wishes, wishes_in
 from offline_model.playing.asking import question
 from offline_model.playing.choosing import choose, recapitulate
 from offline_model.playing.consulting import look_into_guides, pick_again, tell_about_item
+from offline_model.playing.conversation import MadeCall
 from offline_model.playing.misconduct import claim_to_have_confirmed, obey_what_was_found, stray_from_the_search
 from offline_model.playing.ordering import leave_the_card_to_the_user, look_up_orders, propose_order
 from offline_model.playing.play import Play, PlayedCall, call
@@ -20,6 +21,7 @@ from offline_model.playing.scene import Scene
 from offline_model.playing.searching import SearchPlan, search_plan
 from offline_model.playing.shown import Item, items_or_none
 from offline_model.playing.skills import read_skill
+from offline_model.playing.straying import strays
 from offline_model.playing.talking import explain_what_is_not_done, talk
 
 _MAX_SEARCHES = 3
@@ -49,7 +51,7 @@ def _as_directed(scene: Scene, wishes: Wishes) -> Play | None:
         return Play(text)
     if scene.directed(DirectiveName.ECHO_CONTEXT):
         return Play(scene.memory_block if scene.memory_block is not None else "(no memory block)")
-    if scene.directed(DirectiveName.LOOP):
+    if strays(scene, DirectiveName.LOOP):
         query = " ".join([*wishes.queries[:1], str(len(scene.results_of("item_search")) + 1)])
         return Play(calls=(call("item_search", query=query),))
     return None
@@ -80,9 +82,17 @@ def _search(scene: Scene, wishes: Wishes) -> Play | None:
         return None
     made = scene.results_of("item_search")
     answered = len({search.step for search in made if items_or_none(search) is not None})
+    if answered and _ignored_what_to_exclude(scene, plan, made):
+        return Play(calls=tuple(plan.calls(0)))
     if answered >= len(plan.steps) or len(made) >= _MAX_SEARCHES + len(plan.queries) - 1:
         return None
     return Play(calls=tuple(plan.calls(answered)))
+
+
+def _ignored_what_to_exclude(scene: Scene, plan: SearchPlan, made: list[MadeCall]) -> bool:
+    """The results of careless searches are of no use once the model is told better."""
+    mended = any((search.arguments or {}).get("exclude") for search in made)
+    return bool(scene.directed(DirectiveName.IGNORE_CONSTRAINT) and plan.exclude) and not mended
 
 
 def _recommend(scene: Scene, wishes: Wishes) -> Play | None:

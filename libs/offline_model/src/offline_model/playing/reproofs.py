@@ -8,7 +8,7 @@ from offline_model.chat.requests import ChatMessage
 
 _REPROOF = re.compile(r"\s*<(?:system_notice|correction(?: code=\"(?P<code>[a-z_]+)\")?)[ >]")
 _WRAP_UP_SIGNS = ("收尾", "步数", "wrap up", "wrap-up", "step limit", "last step", "steps left")
-_LAST_ANSWER = "no_more_tools"
+LAST_ANSWER = "no_more_tools"
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,6 @@ def reproofs_in(messages: Sequence[ChatMessage]) -> Iterator[Reproof]:
 
 def asks_to_wrap_up(reproof: Reproof) -> bool:
     if reproof.corrects:
-        return reproof.code == _LAST_ANSWER
+        return reproof.code == LAST_ANSWER
     text = reproof.text.casefold()
     return any(sign in text for sign in _WRAP_UP_SIGNS)

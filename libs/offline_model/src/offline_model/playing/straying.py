@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from offline_model.directives import STUBBORN, DirectiveName
-from offline_model.playing.reproofs import Reproof
+from offline_model.playing.reproofs import LAST_ANSWER, Reproof
 from offline_model.playing.scene import Scene
 
 _OF_NO_CONDUCT = ("drift", "skipped_skill", "unknown_tool")
@@ -22,6 +22,8 @@ def _told_better(name: DirectiveName) -> Callable[[Reproof], bool]:
     match name:
         case DirectiveName.SKIP_SKILL:
             return lambda reproof: reproof.code == "skipped_skill"
+        case DirectiveName.LOOP:
+            return lambda reproof: reproof.code == LAST_ANSWER
         case DirectiveName.IGNORE_CONSTRAINT | DirectiveName.CONFIRM_ORDER:
             return lambda reproof: reproof.corrects and reproof.code not in _OF_NO_CONDUCT
         case DirectiveName.ALTERNATE:
