@@ -1,4 +1,5 @@
-"""Plays every scenario of this folder against the running system. The format is told in tests/support/scenarios/scenario.py.
+"""Plays every scenario of this folder against the running system; the format is told in
+tests/support/scenarios/scenario.py.
 
 What must hold of every turn is checked too, whatever its scenario says: it has an answer, its log is valid, and each
 request to the main model extends the one before.

@@ -1,8 +1,8 @@
 """What must hold of every session's log, whatever the model did: it is valid, and it only ever grows.
 
-The requests themselves are not recorded here. They are rendered from the log alone (`agent/context/rendering.py`, held to
-it by tests/unit/agent/test_prefix_property.py); what the model's simulated cache recognised tells that the bytes which
-arrived over the network did extend each other.
+The requests themselves are not recorded here. They are rendered from the log alone (`agent/context/rendering.py`, held
+to it by tests/unit/agent/test_prefix_property.py); what the model's simulated cache recognised tells that the bytes
+which arrived over the network did extend each other.
 """
 
 from collections.abc import Iterable, Sequence

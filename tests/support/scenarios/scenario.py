@@ -271,15 +271,22 @@ _file: TypeAdapter[list[Scenario]] = TypeAdapter(list[Scenario])
 
 
 def read_scenarios(text: str) -> list[Scenario]:
-    """Raises pydantic.ValidationError, or yaml.YAMLError."""
-    return _file.validate_python(yaml.load(text, _OnceOnly))
+    """Raises ValueError for what is not in the format, and for YAML that is none."""
+    try:
+        return _file.validate_python(yaml.load(text, _OnceOnly))
+    except yaml.YAMLError as error:
+        raise ValueError(f"this is no YAML: {error}") from error
 
 
 def scenarios_in(directory: Path) -> Iterator[tuple[str, Scenario]]:
-    """All scenarios, each with a name that tells its file too. Raises ValueError for a name that is there twice."""
+    """All scenarios, each with a name that tells its file too. Raises ValueError, also for a name that is there twice."""
     seen: set[str] = set()
     for path in sorted(directory.glob("*.yaml")):
-        for scenario in read_scenarios(path.read_text(encoding="utf-8")):
+        try:
+            scenarios = read_scenarios(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise ValueError(f"{path.name}: {error}") from error
+        for scenario in scenarios:
             if scenario.name in seen:
                 raise ValueError(f"two scenarios have the name {scenario.name}")
             seen.add(scenario.name)
@@ -290,7 +297,7 @@ class _OnceOnly(yaml.SafeLoader):
     """YAML lets a later key replace an earlier one: a check that stands twice would be lost."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        keys = [self.construct_object(key, deep=True) for key, _ in node.value]  # type: ignore[no-untyped-call]
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
         if twice := {str(key) for key in keys if keys.count(key) > 1}:
             raise yaml.YAMLError(f"twice in one place: {', '.join(sorted(twice))}{node.start_mark}")
         return super().construct_mapping(node, deep)
