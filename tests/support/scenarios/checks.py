@@ -199,8 +199,7 @@ def _orders(expected: Expectation, turn: ObservedTurn) -> Iterator[str]:
     if len(turn.orders) != len(wanted):
         yield f"{len(turn.orders)} orders, not {len(wanted)}"
     for number, (fields, order) in enumerate(zip(wanted, turn.orders, strict=False)):
-        if fields:
-            yield from (f"order {number}: {fault}" for fault in faults_of_fields(Matcher(equals=fields), order))
+        yield from (f"order {number}: {fault}" for fault in faults_of_fields(Matcher(equals=fields), order))
 
 
 def _limits(expected: Expectation, turn: ObservedTurn) -> Iterator[str]:

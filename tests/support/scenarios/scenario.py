@@ -47,11 +47,13 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
 from agent.catalogue.allergens import ALLERGENS
 from agent.catalogue.domains import DOMAINS
 from agent.catalogue.materials import MATERIALS
+from agent.loop.corrections import Correction
+from agent.skills.catalogue import builtin_skills
 from common.memory_api.facts import FactSource, MemoryCategory
 from common.memory_api.user_data import UserSettings
 
@@ -193,16 +195,26 @@ class ExpectedFact(_Strict):
 
 
 class Log(_Strict):
-    corrections: Words = Field(default=(), description="Codes of corrections that were made")
+    corrections: tuple[Correction, ...] = ()
     notices: Words = Field(default=(), description="Words that some notice has")
     blocks: Words = Field(default=(), description="Words that some block for this turn (L2) has")
     lacks: Words = Field(default=(), description="Words that no notice, correction or block has")
 
 
+def _existing_skill(name: str) -> str:
+    """A user's own skill has the name they gave it."""
+    if name != "none" and not name.startswith("my/") and name not in builtin_skills().names:
+        raise ValueError(f"there is no skill {name}")
+    return name
+
+
+ExpectedOrder = Annotated[dict[str, Any], Field(min_length=1)]
+
+
 class Expectation(_Strict):
     ends: Literal["completed", "failed", "cancelled"] = "completed"
     calls: Calls | None = None
-    skill: str | None = None
+    skill: Annotated[str, AfterValidator(_existing_skill)] | None = None
     in_one_step: InOneStep | None = None
     arguments: tuple[OfCalls, ...] = ()
     sum_of_arguments: Sum | None = None
@@ -215,7 +227,7 @@ class Expectation(_Strict):
     session_constraints: Matcher | None = None
     memory_block: MemoryBlock | None = None
     facts: dict[str, ExpectedFact | Literal["absent"]] = Field(default_factory=dict)
-    orders: tuple[dict[str, Any], ...] | None = None
+    orders: tuple[ExpectedOrder, ...] | None = None
     log: Log | None = None
     main_calls_at_most: int | None = None
     reply_lacks: Words = ()
@@ -279,7 +291,7 @@ def read_scenarios(text: str) -> list[Scenario]:
 
 
 def scenarios_in(directory: Path) -> Iterator[tuple[str, Scenario]]:
-    """All scenarios, each with a name that tells its file too. Raises ValueError, also for a name that is there twice."""
+    """All scenarios, each with a name that tells its file too. Raises ValueError, also for a name there twice."""
     seen: set[str] = set()
     for path in sorted(directory.glob("*.yaml")):
         try:
