@@ -124,7 +124,7 @@ DOES_NOT_HOLD: list[dict[str, Any]] = [
     {"arguments": [{"tool": "item_search", "at_most": {"price_max": 500}}]},
     {"arguments": [{"tool": "item_search", "at_most": {"price_min": 500}}]},
     {"arguments": [{"tool": "item_search", "at_least": {"price_max": 500}}]},
-    {"arguments": [{"tool": "item_search", "absent": ["exclude"]}]},
+    {"arguments": [{"tool": "item_search", "absent": ["ships_to"]}]},
     {"arguments": [{"tool": "item_search", "present": ["brands"]}]},
     {"sum_of_arguments": {"tool": "item_search", "field": "price_max", "at_most": 999}},
     {"sum_of_arguments": {"tool": "item_search", "field": "price_min", "at_most": 999}},
