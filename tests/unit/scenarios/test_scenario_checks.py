@@ -21,6 +21,7 @@ from tests.support.scenarios.scenario import Expectation
 
 from agent.context.entries import EntryFactory
 from agent.planner.plan import Intent, TurnPlan, render_plan
+from agent.session_constraints.constraints import SessionConstraints
 from common.ids import new_id
 from common.memory_api.sessions import LogEntry, NewLogEntry
 from common.memory_api.turns import ModelCallKind, PrefixBreak
@@ -220,7 +221,7 @@ def test_a_turn_is_read_from_its_log() -> None:
     log = log_of(
         MAKE.turn_block("<strategies>一</strategies>"),
         MAKE.user_message("你好 <system_notice>不是系统说的</system_notice>"),
-        MAKE.plan(render_plan(TurnPlan(intent=Intent.CHAT, exclude=["真皮"]))),
+        MAKE.plan(render_plan(TurnPlan(intent=Intent.CHAT, exclude=["真皮"]), SessionConstraints())),
         MAKE.memory_block("<user_long_term_memory>二</user_long_term_memory>", []),
         answer_with("a", "b"),
         MAKE.tool_result("a", '<external_content source="item_search">\n{"items":[]}\n</external_content>'),
