@@ -4,7 +4,6 @@ from datetime import UTC, datetime
 
 from agent.landed_price.quote import quote
 from agent.landed_price.rules import load_rules
-
 from devstack.demo.chapters.first_meeting import BACKPACK
 from devstack.demo.products import listed_products
 from devstack.demo.telling import Telling
