@@ -7,7 +7,15 @@ from rich.console import Console
 
 from agent.catalogue.products import Product
 from devstack.demo.claims import Claims
-from devstack.demo.products import about_nuts, excludes_nuts, not_shipped_to, over_budget, with_nuts
+from devstack.demo.products import (
+    about_nuts,
+    excludes_nuts,
+    made_of,
+    not_shipped_to,
+    over_budget,
+    sum_of_prices,
+    with_nuts,
+)
 from devstack.demo.record import TurnRecord
 from devstack.gateway_client import TurnEvent
 from devstack.terminal.screen import Screen
@@ -38,6 +46,9 @@ def test_products_are_judged_by_the_catalogue() -> None:
     assert not_shipped_to([_CAKE], "DE") == []
     assert over_budget([_CAKE], Decimal(9), "EUR") == ["sna-001"]
     assert over_budget([_CAKE], Decimal(10), "EUR") == []
+    bottle = _CAKE.model_copy(update={"materials": ("abs",)})
+    assert made_of([_CAKE, bottle], frozenset({"abs"})) == ["sna-001"]
+    assert sum_of_prices([_CAKE, bottle], "EUR") == 20
 
 
 def test_every_search_has_to_exclude_nuts_and_there_has_to_be_one() -> None:
@@ -65,6 +76,8 @@ def test_a_false_claim_is_remembered() -> None:
     assert (claims.made, claims.false) == (2, ["one is two"])
     assert "✗ one is two" in shown.getvalue()
     assert "[1]" in shown.getvalue()
+    assert not claims.verdict()
+    assert Claims(Screen(Console(file=shown))).verdict()
 
 
 def test_a_turn_is_collected_from_its_events() -> None:
@@ -72,6 +85,8 @@ def test_a_turn_is_collected_from_its_events() -> None:
     for kind, data in (
         ("tool.started", {"tool": "item_search", "arguments": '{"query":"包"}'}),
         ("tool.started", {"tool": "save_memory", "arguments": {"key": "k"}}),
+        ("plan", {"gift": True}),
+        ("order.card", {"order_id": "o", "state": "pending"}),
         ("memory.saved", {"key": "k"}),
         ("turn.completed", {"reply": "好", "items": [{"item_id": "a"}], "failure": None}),
         ("memory.updated", {"outcomes": [{"key": "n"}]}),
@@ -80,4 +95,5 @@ def test_a_turn_is_collected_from_its_events() -> None:
     assert record.completed
     assert record.arguments_of("item_search") == [{"query": "包"}]
     assert (record.saved, record.curated) == ([{"key": "k"}], [{"key": "n"}])
+    assert (record.plan, record.order_cards) == ({"gift": True}, [{"order_id": "o", "state": "pending"}])
     assert (record.reply, record.items) == ("好", [{"item_id": "a"}])

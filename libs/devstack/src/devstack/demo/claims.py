@@ -20,3 +20,14 @@ class Claims:
         self.false.append(words)
         self._screen.line(f"  ✗ {words}", "bold red")
         self._screen.line(f"    seen: {seen}", "red")
+
+    def verdict(self) -> bool:
+        """Whether all were true; tells which were not."""
+        self._screen.line("")
+        if self.false:
+            self._screen.line(f"{len(self.false)} 条不成立 · claims that are false:", "bold red")
+            for words in self.false:
+                self._screen.line(f"  ✗ {words}", "red")
+            return False
+        self._screen.line(f"{self.made} 条都成立 · all claims are true", "bold green")
+        return True

@@ -8,6 +8,7 @@ from agent.catalogue.exchange_rates import convert
 from agent.catalogue.products import Product, load_products
 
 NUTS = frozenset({"nuts", "peanut", "almond", "hazelnut", "walnut", "cashew", "pistachio", "macadamia", "pecan"})
+PLASTICS = frozenset({"abs", "polypropylene", "polycarbonate", "pet_plastic", "copolyester", "pvc", "acrylic", "tpu"})
 NUT_WORDS = ("坚果", "花生", "杏仁", "nut")
 
 
@@ -23,6 +24,14 @@ def over_budget(products: Iterable[Product], most: Decimal, currency: str) -> li
 
 def not_shipped_to(products: Iterable[Product], country: str) -> list[str]:
     return [p.item_id for p in products if country not in p.ships_to]
+
+
+def made_of(products: Iterable[Product], materials: frozenset[str]) -> list[str]:
+    return [p.item_id for p in products if materials.intersection(p.materials)]
+
+
+def sum_of_prices(products: Iterable[Product], currency: str) -> Decimal:
+    return sum((convert(p.price, p.currency, currency) for p in products), Decimal(0))
 
 
 def with_nuts(products: Iterable[Product]) -> list[str]:

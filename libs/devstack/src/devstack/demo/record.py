@@ -14,6 +14,8 @@ class TurnRecord:
     turn_id: str
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     saved: list[dict[str, Any]] = field(default_factory=list)
+    plan: dict[str, Any] = field(default_factory=dict)
+    order_cards: list[dict[str, Any]] = field(default_factory=list)
     items: list[dict[str, Any]] = field(default_factory=list)
     reply: str = ""
     ended_as: str = ""
@@ -31,6 +33,10 @@ class TurnRecord:
         match event.kind:
             case ProgressEvent.TOOL_STARTED:
                 self.calls.append((str(event.data["tool"]), _arguments(event.data["arguments"])))
+            case ProgressEvent.PLAN:
+                self.plan = event.data
+            case ProgressEvent.ORDER_CARD:
+                self.order_cards.append(event.data)
             case ProgressEvent.MEMORY_SAVED:
                 self.saved.append(event.data)
             case ProgressEvent.MEMORY_UPDATED:

@@ -4,8 +4,9 @@ import time
 
 from redis.asyncio import Redis
 
-from devstack.demo.story import Story
+from devstack.demo.story import tell
 from devstack.demo.targets import TARGETS
+from devstack.demo.telling import Telling
 from devstack.gateway_client import GatewayClient
 from devstack.settings import DevstackSettings
 from devstack.terminal.screen import Screen
@@ -19,8 +20,7 @@ async def tell_demo(settings: DevstackSettings, screen: Screen, target_name: str
         client = GatewayClient(target.gateway_url, target.token)
         redis = Redis.from_url(target.redis_url)
         try:
-            story = Story(client, redis, target.user_id, target.check_invariants, screen)
-            true = await story.tell()
+            true = await tell(Telling(client, redis, target.user_id, target.check_invariants, screen))
         finally:
             await client.close()
             await redis.aclose()
