@@ -12,7 +12,7 @@ from memory.database.transactions import UserTransaction
 from memory.dispatch.circuits import note_success
 from memory.dispatch.records import close, lock_work, must_hold_lease
 from memory.facts.evidence.user_words import UserWords
-from memory.facts.proposals import take_proposal, through_door
+from memory.facts.proposals import take_proposals, through_door
 from memory.facts.rows import Writer
 from memory.replay.comparison import ReplayedRun, replay_turn
 from memory.turns.model_calls import store_model_call
@@ -57,9 +57,5 @@ async def _take_all(
 ) -> list[FactOutcome]:
     if not tx.policy.memory_enabled:
         return []
-    return [await _take(tx, each, writer, words) for each in proposed[:MAX_NEW_FACTS]]
-
-
-async def _take(tx: UserTransaction, proposed: ProposedFact, writer: Writer, words: UserWords) -> FactOutcome:
-    fact = through_door(tx, proposed)
-    return fact if isinstance(fact, FactOutcome) else await take_proposal(tx, fact, writer, words)
+    checked = [through_door(tx, each) for each in proposed[:MAX_NEW_FACTS]]
+    return await take_proposals(tx, checked, writer, words)

@@ -28,9 +28,10 @@ from memory.database.statements import Statement, among
 from memory.database.transactions import UserTransaction
 from memory.encryption.cipher import Place
 from memory.facts.gate import ValidFact
+from memory.facts.known import Known
 from memory.facts.rows import Writer, find_row
 from memory.facts.similarity import same_fact
-from memory.facts.tombstones import buried, bury
+from memory.facts.tombstones import bury
 from memory.facts.writing import MEMORY_FULL, outcome, write_for_user
 from memory.users import lock_user, next_seq, own
 
@@ -47,9 +48,11 @@ class Basis(StrEnum):
     """Nothing the user said; no number of repetitions makes it a fact."""
 
 
-async def take_candidate(tx: UserTransaction, fact: ValidFact, writer: Writer, basis: Basis) -> FactOutcome:
+async def take_candidate(
+    tx: UserTransaction, known: Known, fact: ValidFact, writer: Writer, basis: Basis
+) -> FactOutcome:
     """Keep a value for the user's approval, once, unless they have spoken against it since."""
-    if await buried(tx, fact.key, fact.value, writer.seq):
+    if known.tombstones.stop(fact.key, fact.value, writer.seq):
         return outcome(fact, FactAction.DELETED_BY_USER)
     waiting = await _waiting(tx, fact)
     if any(basis is Basis.UNSUPPORTED or row.basis == basis for row in waiting):

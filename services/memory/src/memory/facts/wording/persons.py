@@ -137,7 +137,11 @@ def person_in_key(fact_key: str) -> str | None:
 
 def subject_of(fact_key: str, value: str) -> str:
     """Whom a fact is about: the person with whom its value begins, else the one whom its key names, else the user."""
-    text = normalise(value)
+    return subject_in(fact_key, normalise(value))
+
+
+def subject_in(fact_key: str, text: str) -> str:
+    """The same of a normalised value."""
     first = next(iter(mentions_in(text)), None)
     if first is not None and _begins_with(first, text):
         return first.person
