@@ -1,8 +1,9 @@
 """The one place that writes the facts table. A write applies where its order is not lower than what stands there."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from sqlalchemy import bindparam, insert, update
@@ -37,6 +38,15 @@ _ADD_EVIDENCE = Statement(
 )
 
 
+class Evidence(NamedTuple):
+    """A turn that a fact rests on."""
+
+    fact_id: UUID
+    turn_id: UUID
+    session_id: UUID
+    source: FactSource
+
+
 async def upsert_facts(tx: UserTransaction, known: Known, fact: ValidFact, writer: Writer) -> FactAction:
     """Write one fact that has passed the gate. The caller holds the user's lock and has asked the tombstones."""
     existing = known.of_key(fact.key)
@@ -48,8 +58,6 @@ async def upsert_facts(tx: UserTransaction, known: Known, fact: ValidFact, write
     else:
         written, action = await _write_over(tx, existing, fact, writer)
     known.note(written)
-    if writer.turn_id is not None and writer.session_id is not None:
-        await add_evidence(tx, written.fact_id, writer.turn_id, writer.session_id, writer.source)
     return action
 
 
@@ -79,10 +87,10 @@ def _said_now(tx: UserTransaction, writer: Writer) -> dict[str, Any]:
     return {} if writer.run else {"updated_at": tx.now}
 
 
-async def add_evidence(tx: UserTransaction, fact_id: UUID, turn_id: UUID, session_id: UUID, source: FactSource) -> None:
-    """A turn supports a fact once, however often it is curated."""
-    added = {"fact_id": fact_id, "turn_id": turn_id, "session_id": session_id, "source": source, "created_at": tx.now}
-    await tx.connection.execute(_ADD_EVIDENCE, added)
+async def add_evidence(tx: UserTransaction, evidence: Sequence[Evidence]) -> None:
+    """A turn counts once for a fact, however often it is added."""
+    rows = [{**each._asdict(), "created_at": tx.now} for each in evidence]
+    await tx.connection.execute_many(_ADD_EVIDENCE, rows)
 
 
 async def _insert(tx: UserTransaction, fact: ValidFact, writer: Writer) -> MemoryFactRow:

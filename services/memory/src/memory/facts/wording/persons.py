@@ -80,8 +80,16 @@ _OPENING = re.compile(
 _DOES = re.compile(r"\s*(?:对|不|是|吃|爱|喜欢|讨厌|有|怕|is|are|has|eats?|likes?|hates?|needs?|only|can't|doesn't)")
 _SAYS_MORE = re.compile(r"\w")
 
-_MAY_MENTION = re.compile(f"[a-z{''.join(sorted({sign for _, words, _ in _PERSONS for sign in words if sign > 'z'}))}]")
-"""Quick, and never wrongly no."""
+_SIGNS = re.compile(f"[a-z{''.join(sorted({sign for _, words, _ in _PERSONS for sign in words if sign > 'z'}))}]")
+_WORDS = re.compile(
+    "|".join(
+        (
+            *(chinese for _, chinese, _ in _PERSONS),
+            f"(?<![a-z])(?:{'|'.join(english for _, _, english in _PERSONS)})(?![a-z])",
+        )
+    )
+)
+"""What `_MENTION` finds without saying who it is: several times as quick."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +103,7 @@ class Mention:
 
 def mentions_in(text: str) -> list[Mention]:
     """Every other person of a normalised text, in order."""
-    if _MAY_MENTION.search(text) is None:
+    if _SIGNS.search(text) is None or _WORDS.search(text) is None:
         return []
     masked = _NOT_A_PERSON.sub(lambda found: "\x00" * len(found.group()), text)
     return [Mention(str(found.lastgroup), found.start(), found.end()) for found in _MENTION.finditer(masked)]
