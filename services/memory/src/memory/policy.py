@@ -34,6 +34,8 @@ class Policy:
     curation_wait: timedelta = timedelta(seconds=1.5)
     session_idle: timedelta = timedelta(hours=12)
     replay_turns_per_second: float = 5.0
+    replay_days: int = 30
+    tokens_per_user_day: int | None = None
     circuit: CircuitPolicy = CircuitPolicy()
     jitter: Callable[[], float] = random.random
     """In [0, 1): spreads the attempts of what failed together."""
@@ -60,6 +62,8 @@ class Policy:
             curation_wait=timedelta(seconds=settings.curation_wait_seconds),
             session_idle=timedelta(minutes=settings.session_idle_minutes),
             replay_turns_per_second=settings.replay_turns_per_second,
+            replay_days=settings.replay_retention_days,
+            tokens_per_user_day=settings.tokens_per_user_day or None,
             circuit=CircuitPolicy(
                 window=settings.circuit_window,
                 share=settings.circuit_share,

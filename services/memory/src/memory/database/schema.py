@@ -208,6 +208,7 @@ model_calls = _owned(
     Column("created_at", _Time, nullable=False),
     _belongs_to("turns", "turn_id", "model_calls"),
     Index("model_calls_of_session", "tenant_id", "user_id", "session_id"),
+    Index("model_calls_of_user", "tenant_id", "user_id", "created_at"),
     key=("turn_id", "kind", "run", "call_number"),
 )
 

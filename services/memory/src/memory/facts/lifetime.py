@@ -10,6 +10,7 @@ from datetime import UTC, datetime, time, timedelta, tzinfo
 
 from common.memory_api.facts import MemoryCategory
 
+A_DAY = timedelta(days=1)
 _CLOCK_CHANGE = timedelta(hours=2)
 """Most that a day may be longer or shorter."""
 
