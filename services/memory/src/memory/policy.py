@@ -43,6 +43,7 @@ class Policy:
     """What `validate_fact` refuses, in order."""
     max_facts: int = 500
     max_skills: int = 20
+    max_candidates: int = 100
     lifetime: Lifetime = field(default_factory=lambda: Lifetime(retention_days=365, decay_days=180))
     candidate_days: int = 90
     session_days: int = 180
@@ -72,6 +73,7 @@ class Policy:
             identifier_rules=BUILT_IN_RULES + operator_rules(settings.memory_pii_patterns),
             max_facts=settings.memory_max_facts,
             max_skills=settings.personal_skills_max,
+            max_candidates=settings.memory_max_candidates,
             lifetime=Lifetime(settings.memory_retention_days or None, settings.memory_decay_days or None),
             candidate_days=settings.memory_candidate_days,
             session_days=settings.session_retention_days,

@@ -38,7 +38,9 @@ class MemorySettings(ServiceSettings):
     """Tokens of prompts and answers, as providers reported them, after which a user may begin no more turns on their
     day; 0 sets no limit. What is under way goes on."""
     memory_max_facts: int = Field(default=500, ge=1)
-    """Facts of one user; also the number of candidates that may wait for their word."""
+    """Facts of one user."""
+    memory_max_candidates: int = Field(default=100, ge=1)
+    """Candidates of one user that may wait for their word."""
     personal_skills_max: int = Field(default=20, ge=1)
     """Skills that one user may have written."""
     memory_retention_days: int = Field(default=365, ge=0, le=36_500)

@@ -49,6 +49,7 @@ class Writer:
     run: int = 0
     session_id: UUID | None = None
     turn_id: UUID | None = None
+    candidate_id: UUID | None = None
 
     @property
     def order(self) -> Order:

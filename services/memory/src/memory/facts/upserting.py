@@ -21,7 +21,10 @@ from memory.facts.rows import COLUMNS, VALUE_COLUMN, VERSION_COLUMN, MemoryFactR
 from memory.facts.wording.persons import subject_of
 from memory.users import own
 
-_WRITTEN = ("value", "category", "subject", "source", "seq", "rank", "run", "session_id", "turn_id", "updated_at")
+_WRITTEN = (
+    *("value", "category", "subject", "source", "seq", "rank", "run"),
+    *("session_id", "turn_id", "candidate_id", "updated_at"),
+)
 _KEPT = ("fact_key", "category", "subject", "source", "seq", "rank", "run", "session_id", "turn_id")
 
 _ADD = Statement(
@@ -120,6 +123,7 @@ def _written(tx: UserTransaction, fact_id: UUID, fact: ValidFact, writer: Writer
         "source": writer.source,
         "session_id": writer.session_id,
         "turn_id": writer.turn_id,
+        "candidate_id": writer.candidate_id,
         "updated_at": tx.now,
     }
 

@@ -1,5 +1,7 @@
 """Writing one proposed fact: gate, then the user's newer word, then the table."""
 
+from uuid import UUID
+
 from common.logs import get_logger
 from common.memory_api.facts import Fact, FactAction, FactOutcome, FactSource, MemoryCategory, ProposedFact
 from common.problems import ProblemCode, ProblemError
@@ -34,7 +36,7 @@ async def write_fact(tx: UserTransaction, known: Known, fact: ValidFact, writer:
     return outcome(fact, await upsert_facts(tx, known, fact, writer))
 
 
-async def write_for_user(tx: UserTransaction, proposed: ProposedFact) -> Fact:
+async def write_for_user(tx: UserTransaction, proposed: ProposedFact, candidate_id: UUID | None = None) -> Fact:
     """Write on the user's own word, which is newer than everything; the caller holds the user's lock."""
     must_be_enabled(tx)
     known = await read_known(tx)
@@ -44,7 +46,9 @@ async def write_for_user(tx: UserTransaction, proposed: ProposedFact) -> Fact:
     checked = through_gate(tx, proposed)
     if isinstance(checked, FactOutcome):
         raise ProblemError(ProblemCode.FACT_REFUSED, REFUSAL_MESSAGE, rule=checked.rule, key=checked.key)
-    written = await write_fact(tx, known, checked, Writer(FactSource.USER, seq=await next_seq(tx)))
+    written = await write_fact(
+        tx, known, checked, Writer(FactSource.USER, seq=await next_seq(tx), candidate_id=candidate_id)
+    )
     tx.measured.fact_proposed(FactSource.USER, written)
     if written.rule == MEMORY_FULL:
         raise ProblemError(ProblemCode.MEMORY_FULL, f"at most {tx.policy.max_facts} facts; delete some first")
