@@ -48,6 +48,8 @@ async def take_proposals(
 ) -> list[FactOutcome]:
     """Keep each, hold it as a candidate, or refuse it; what the door has refused stays so. `words` are the user's own
     of the writer's turn."""
+    if not any(isinstance(each, ValidFact) for each in checked):  # as after most turns: nothing need be known
+        return [each for each in checked if isinstance(each, FactOutcome)]
     taking = _Taking(tx, await read_known(tx), writer, words)
     outcomes = [each if isinstance(each, FactOutcome) else await taking.take(each) for each in checked]
     await taking.settle()
