@@ -1,9 +1,8 @@
 """Removing replay jobs: those that have long ended, and those that name a user who is erased."""
 
-from sqlalchemy import ColumnElement, and_, delete, exists, select
+from sqlalchemy import ColumnElement, and_, delete, select
 
 from common.memory_api.base import Owner
-from common.memory_api.replay import ReplayState, ReplayTurnState
 from memory.database.schema import replay_jobs, replay_turns
 from memory.database.statements import among
 from memory.database.transactions import Database
@@ -12,17 +11,7 @@ from memory.facts.lifetime import A_DAY
 
 async def remove_old_replays(database: Database) -> int:
     """Jobs that ended longer ago than they are kept, with their report of every turn. Returns how many."""
-    under_way = exists().where(
-        replay_turns.c.job_id == replay_jobs.c.job_id, replay_turns.c.state == ReplayTurnState.RUNNING
-    )
-    return await _remove(
-        database,
-        and_(
-            replay_jobs.c.state != ReplayState.RUNNING,
-            replay_jobs.c.finished_at < database.now() - database.policy.replay_days * A_DAY,
-            ~under_way,
-        ),
-    )
+    return await _remove(database, replay_jobs.c.finished_at < database.now() - database.policy.replay_days * A_DAY)
 
 
 async def forget_replays_of(database: Database, owner: Owner) -> None:
