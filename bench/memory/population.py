@@ -61,6 +61,8 @@ async def populate(database: DatabaseUrls, master_key: Path, numbers: range) -> 
             chunk = range(start, min(start + _CHUNK, numbers.stop))
             await _copy(connection, await _ciphers(keys, chunk))
         await connection.execute("VACUUM (ANALYZE) users, user_keys, memory_facts, memory_fact_evidence")
+        # Else the first measured commits wait for what filling the tables has left to be written.
+        await connection.execute("CHECKPOINT")
     finally:
         await connection.close()
         await pool.close()

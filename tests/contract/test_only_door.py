@@ -16,7 +16,7 @@ def module_of(path: Path) -> str:
 
 def test_no_statement_writes_a_remembered_value_past_the_gate() -> None:
     sources = {module_of(path): path.read_text(encoding="utf-8") for path in SOURCES.rglob("*.py")}
-    assert {"memory.facts.rows", "memory.facts.candidates", "memory.facts.gate.fact"} <= sources.keys()
+    assert {"memory.facts.upserting", "memory.facts.candidates", "memory.facts.gate.fact"} <= sources.keys()
     assert [finding for module, source in sources.items() for finding in ways_past_the_gate(module, source)] == []
 
 
@@ -58,7 +58,7 @@ def test_reading_deleting_and_marking_is_left_alone(harmless: str) -> None:
 
 
 def test_a_writing_module_writes_only_valid_facts() -> None:
-    module = "memory.facts.rows"
+    module = "memory.facts.upserting"
     direct = "def put(tx, value: str): tx.execute(insert(memory_facts).values(value=value))"
     behind = (
         "_ADD = insert(memory_facts)\ndef _put(tx, v): tx.execute(_ADD, v)\nasync def put(tx, v): await _put(tx, v)"

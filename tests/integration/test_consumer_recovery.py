@@ -193,6 +193,25 @@ async def test_a_failing_handler_is_acked_and_the_next_event_is_handled(redis_ur
     assert await pending(redis_url) == 0
 
 
+async def test_an_entry_is_acked_when_its_handler_has_ended(redis_url: str) -> None:
+    """And not before: what a killed process had in hand is seen to be pending, and not taken for done."""
+    started, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slow(_: AnyEvent) -> None:
+        started.set()
+        await go_on.wait()
+
+    async def none_is_pending() -> bool:
+        return await pending(redis_url) == 0
+
+    async with consuming(redis_url, slow, workers=1):
+        await publish_from_outside(redis_url, requested())
+        await started.wait()
+        assert await pending(redis_url) == 1
+        go_on.set()
+        await eventually(none_is_pending)
+
+
 async def test_a_busy_worker_takes_no_second_event(redis_url: str) -> None:
     """So that a free replica can have it."""
     first, second, seen = requested(), requested(), Seen()

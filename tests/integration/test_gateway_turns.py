@@ -18,6 +18,7 @@ from tests.support.waiting import wait_for
 from common.events import Cause, EventAdapter, TurnRequested
 from common.memory_api.base import Owner
 from common.memory_api.turns import CurationState, TurnStatus
+from common.problems import PROBLEM_JSON
 from common.streams.names import TURN_REQUESTED, progress_stream
 
 ALICE = Owner(tenant_id="shop", user_id="alice")
@@ -175,6 +176,21 @@ async def test_one_user_has_so_many_requests_at_once(redis_url: str, tmp_path: P
         gateway.memory.open.set()
         assert [(await request).status_code for request in (*waiting, of_bob)] == [200] * 3
         assert (await alice.get("/api/settings")).status_code == 200
+
+
+async def test_who_has_no_tokens_left_is_told_until_when(gateway: RunningGateway) -> None:
+    async with gateway.client(ALICE) as client:
+        session_id = (await client.post("/api/sessions")).json()["session_id"]
+        gateway.memory.tokens_used_up_for = 4_321
+        try:
+            answer = await client.post(
+                f"/api/sessions/{session_id}/turns", json={"text": "你好"}, headers={"Idempotency-Key": "k"}
+            )
+        finally:
+            gateway.memory.tokens_used_up_for = None
+    assert answer.headers["content-type"] == PROBLEM_JSON
+    assert (answer.status_code, answer.json()["code"]) == (429, "token-budget")
+    assert answer.headers["retry-after"] == "4321"
 
 
 async def test_two_turns_at_once_in_one_session(gateway: RunningGateway) -> None:

@@ -68,6 +68,8 @@ Row = TypeVar("Row")
 class FakeMemory:
     def __init__(self) -> None:
         self.down = False
+        self.tokens_used_up_for: int | None = None
+        """Seconds until the day ends; None: there are tokens left."""
         self.open = asyncio.Event()
         """While it is not set, requests wait."""
         self.open.set()
@@ -227,6 +229,8 @@ class FakeMemory:
             return AcceptedTurn(turn=self._reference(turn_id), created=False)
         if session.state == "ended":
             raise ProblemError(ProblemCode.SESSION_ENDED)
+        if self.tokens_used_up_for is not None:
+            raise ProblemError(ProblemCode.TOKEN_BUDGET, retry_after=self.tokens_used_up_for)
         turns = self._session_turns(SessionRequest(owner=request.owner, session_id=request.session_id)).turns
         if any(turn.status.open for turn in turns):
             raise ProblemError(ProblemCode.TURN_OPEN)

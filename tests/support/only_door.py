@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 GUARDED = frozenset({"memory_facts", "memory_fact_versions", "memory_candidates"})
-WRITERS = frozenset({"memory.facts.rows", "memory.facts.candidates"})
+WRITERS = frozenset({"memory.facts.upserting", "memory.facts.candidates"})
 GATE = "memory.facts.gate.fact"
 
 _VALID = "ValidFact"

@@ -21,6 +21,7 @@ from common.memory_api.dispatch import CheckInvariants
 from common.memory_api.facts import FactAction, ProposedFact, PutFact
 from common.memory_api.operations import Service
 from common.memory_api.personal_data import Erased, EraseUser, ExportData
+from common.memory_api.replay import CancelReplay, ListReplays, ReplaySelection, ShowReplay, StartReplay
 from common.memory_api.user_data import PutSettings, UserSettings
 from common.problems import ProblemCode, ProblemError
 from common.streams.names import progress_stream
@@ -117,6 +118,27 @@ async def test_nothing_is_left_and_the_next_word_is_kept(
     assert set(await memory.facts(owner)) == {"nut_allergy"}
     report = await memory.call(Service.OPERATOR, op.CHECK_INVARIANTS, CheckInvariants())
     assert report.clean, report.violations
+
+
+async def test_no_replay_names_the_user_any_more(memory: MemoryService, owner: Owner) -> None:
+    other = Owner(tenant_id=owner.tenant_id, user_id=f"u-{uuid4()}")
+    for each in (owner, other):
+        await memory.curate(await memory.complete(each))
+    chosen: list[dict[str, str]] = [{"user_id": each.user_id} for each in (owner, other)]
+    jobs = []
+    for one in [*chosen, {}]:
+        selection = ReplaySelection.model_validate({"tenant_id": owner.tenant_id, **one})
+        started = StartReplay(job_id=uuid4(), selection=selection)
+        jobs.append((await memory.call(Service.OPERATOR, op.START_REPLAY, started)).job_id)
+    await erase(memory, owner)
+    listed = (await memory.call(Service.OPERATOR, op.LIST_REPLAYS, ListReplays(limit=500))).jobs
+    assert [job_id in {job.job_id for job in listed} for job_id in jobs] == [False, True, True]
+    report = await memory.call(Service.OPERATOR, op.SHOW_REPLAY, ShowReplay(job_id=jobs[2], turns=1_000))
+    users = {turn.user_id for turn in report.turns}
+    assert other.user_id in users
+    assert owner.user_id not in users
+    for job_id in jobs[1:]:
+        await memory.call(Service.OPERATOR, op.CANCEL_REPLAY, CancelReplay(job_id=job_id))
 
 
 async def test_counters_survive(memory: MemoryService, owner: Owner) -> None:

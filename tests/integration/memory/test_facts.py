@@ -100,9 +100,13 @@ async def test_an_accepted_candidate_is_the_users_own_word(memory: MemoryService
     assert await memory.facts(owner) == {}
     (candidate,) = (await memory.call(Service.GATEWAY, op.LIST_CANDIDATES, OwnedRequest(owner=owner))).candidates
     accepted = CandidateRequest(owner=owner, candidate_id=candidate.candidate_id)
-    await memory.call(Service.GATEWAY, op.ACCEPT_CANDIDATE, accepted)
+    fact = await memory.call(Service.GATEWAY, op.ACCEPT_CANDIDATE, accepted)
     assert (await memory.facts(owner))["style"].source == "user"
-    with pytest.raises(ProblemError) as caught:
+    again = await memory.call(Service.GATEWAY, op.ACCEPT_CANDIDATE, accepted)
+    assert again == fact, "a lost answer, asked for again"
+    later = ProposedFact(key="style", value="喜欢中式家具", category="preference")
+    await memory.call(Service.GATEWAY, op.PUT_FACT, PutFact(owner=owner, proposed=later))
+    with pytest.raises(ProblemError) as caught:  # the fact that it made is there no more
         await memory.call(Service.GATEWAY, op.ACCEPT_CANDIDATE, accepted)
     assert caught.value.code is ProblemCode.NOT_FOUND
 

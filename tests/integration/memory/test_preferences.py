@@ -189,8 +189,10 @@ async def test_an_import_passes_the_gate_and_is_the_users_newest_word(memory: Me
 async def small(
     module_database: DatabaseUrls, valkey: str, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[MemoryService]:
-    """A memory of two facts."""
-    settings = memory_settings(module_database, valkey, tmp_path_factory.mktemp("memory"), memory_max_facts=2)
+    """A memory of two facts and two candidates."""
+    settings = memory_settings(
+        module_database, valkey, tmp_path_factory.mktemp("memory"), memory_max_facts=2, memory_max_candidates=2
+    )
     async with serving_memory(settings) as service:
         yield service
 
@@ -223,8 +225,12 @@ async def test_candidates_that_nobody_looks_at_do_not_grow_for_ever(small: Memor
     assert [(each.action, each.rule) for each in outcomes] == [
         (FactAction.CANDIDATE, None),
         (FactAction.CANDIDATE, None),
-        (FactAction.REFUSED, "memory-full"),
+        (FactAction.REFUSED, "candidates-full"),
     ]
+    waiting = (await ask(small, op.LIST_CANDIDATES, OwnedRequest(owner=owner))).candidates
+    await ask(small, op.REFUSE_CANDIDATE, CandidateRequest(owner=owner, candidate_id=waiting[0].candidate_id))
+    outcomes = await small.curate(await small.complete(owner), guesses[2])
+    assert [each.action for each in outcomes] == [FactAction.CANDIDATE], "whoever decides makes room"
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 from zoneinfo import ZoneInfo
 
 import asyncpg
@@ -25,6 +25,7 @@ from common.memory_api.facts import (
     Recall,
 )
 from common.memory_api.operations import Service
+from common.memory_api.replay import CancelReplay, ListReplays, ReplaySelection, StartReplay
 from common.memory_api.sessions import SessionRequest
 from common.memory_api.turns import FinishTurn, MemoryUse
 from common.memory_api.user_data import PutSettings, UserSettings
@@ -39,7 +40,7 @@ from memory.policy import Policy
 from memory.retention.job import RetentionJob
 
 NUTS = ProposedFact(key="nut_allergy", value="对坚果过敏", category="constraint", evidence="我对坚果过敏")
-RETENTION, DECAY, SESSIONS, CANDIDATES, ORDERS = 30, 10, 20, 15, 60
+RETENTION, DECAY, SESSIONS, CANDIDATES, ORDERS, REPLAYS = 30, 10, 20, 15, 60, 8
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +56,7 @@ async def memory(
         session_retention_days=SESSIONS,
         memory_candidate_days=CANDIDATES,
         order_retention_days=ORDERS,
+        replay_retention_days=REPLAYS,
         retention_interval_seconds=86_400.0,  # by hand here
     )
     async with serving_memory(settings) as service:
@@ -188,6 +190,34 @@ async def test_the_job_removes_what_expired_of_everybody(
     await job.run_round()
     for owner in owners:
         assert await rows_of(as_admin, owner, "memory_candidates") == 0
+
+
+async def test_replays_go_with_their_reports_when_they_have_long_ended(
+    memory: MemoryService, owner: Owner, job: RetentionJob, as_admin: asyncpg.Connection
+) -> None:
+    await memory.curate(await memory.complete(owner))
+    ended, running = [await start_replay(memory, owner) for _ in range(2)]
+    await memory.call(Service.OPERATOR, op.CANCEL_REPLAY, CancelReplay(job_id=ended))
+    memory.clock.advance(timedelta(days=REPLAYS - 1).total_seconds())
+    await job.run_round()
+    assert {ended, running} <= await replays(memory)
+    memory.clock.advance(timedelta(days=2).total_seconds())
+    await job.run_round()
+    left = await replays(memory)
+    assert running in left
+    assert ended not in left
+    assert await rows_of(as_admin, owner, "replay_turns") == 1, "the running one's"
+    await memory.call(Service.OPERATOR, op.CANCEL_REPLAY, CancelReplay(job_id=running))
+
+
+async def start_replay(memory: MemoryService, owner: Owner) -> UUID:
+    selection = ReplaySelection(tenant_id=owner.tenant_id, user_id=owner.user_id)
+    job = await memory.call(Service.OPERATOR, op.START_REPLAY, StartReplay(job_id=uuid4(), selection=selection))
+    return UUID(str(job.job_id))
+
+
+async def replays(memory: MemoryService) -> set[UUID]:
+    return {job.job_id for job in (await memory.call(Service.OPERATOR, op.LIST_REPLAYS, ListReplays(limit=500))).jobs}
 
 
 async def test_sessions_go_with_all_that_hangs_on_them(

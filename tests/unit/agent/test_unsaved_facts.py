@@ -79,7 +79,13 @@ async def test_what_holds_for_the_session_opens_no_line_and_no_block() -> None:
 
 @pytest.mark.parametrize(
     ("rule", "told"),
-    [("memory-full", "存满"), ("memory-disabled", "没有开启"), ("evidence-asked", "本人"), ("key-form", "卡号")],
+    [
+        ("memory-full", "存满"),
+        ("candidates-full", "待确认"),
+        ("memory-disabled", "没有开启"),
+        ("evidence-asked", "本人"),
+        ("key-form", "卡号"),
+    ],
 )
 async def test_a_refusal_says_why(rule: str, told: str) -> None:
     memory = MemoryInProcess()

@@ -1,12 +1,10 @@
 """When two values say the same, when they contradict each other, and what keys have to do with it."""
 
-from dataclasses import dataclass
-
 import pytest
 
 from common.memory_api.facts import MemoryCategory
 from memory.facts.gate import ValidFact
-from memory.facts.relations import relations_of
+from memory.facts.relations import KnownFact, relations_of
 from memory.facts.similarity import contradicts, same_fact
 
 
@@ -87,18 +85,12 @@ def test_what_holds_beside_the_other_is_none(known: str, new: str) -> None:
     assert not contradicts(new, known)
 
 
-@dataclass(frozen=True)
-class Row:
-    fact_key: str
-    value: str
-
-
 def fact(key: str, value: str) -> ValidFact:
     return ValidFact(key, value, MemoryCategory.CONTEXT)
 
 
 def test_a_bare_value_says_something_only_under_its_key() -> None:
-    known = [Row("shoe_size", "42"), Row("default_ship_to", "德国")]
+    known = [KnownFact("shoe_size", "42"), KnownFact("default_ship_to", "德国")]
     assert relations_of(fact("clothing_size", "42"), known).same is None
     assert relations_of(fact("shoe_size_eu", "42"), known).same == known[0]
     assert relations_of(fact("ship_to_country", "法国"), known).contradicted == [known[1]]
@@ -106,10 +98,10 @@ def test_a_bare_value_says_something_only_under_its_key() -> None:
 
 
 def test_the_facts_own_key_comes_first() -> None:
-    known = [Row("allergy", "对坚果过敏"), Row("nut_allergy", "对坚果过敏")]
+    known = [KnownFact("allergy", "对坚果过敏"), KnownFact("nut_allergy", "对坚果过敏")]
     assert relations_of(fact("nut_allergy", "我对坚果过敏"), known).same == known[1]
 
 
 def test_a_contradiction_under_its_own_key_is_an_ordinary_update() -> None:
-    known = [Row("nut_allergy", "对坚果过敏"), Row("food_rule", "对坚果过敏")]
+    known = [KnownFact("nut_allergy", "对坚果过敏"), KnownFact("food_rule", "对坚果过敏")]
     assert relations_of(fact("nut_allergy", "对坚果不过敏"), known).contradicted == [known[1]]

@@ -37,6 +37,7 @@ class ProblemCode(StrEnum):
     SKILLS_FULL = "skills-full"
     PRECONDITION_FAILED = "precondition-failed"
     TOO_MANY_REQUESTS = "too-many-requests"
+    TOKEN_BUDGET = "token-budget"
     OVERLOADED = "overloaded"
     INTERNAL = "internal"
     UNAVAILABLE = "unavailable"
@@ -71,6 +72,7 @@ _STATUS_AND_TITLE: dict[ProblemCode, tuple[int, str]] = {
     ProblemCode.SKILLS_FULL: (409, "There is no room for another skill"),
     ProblemCode.PRECONDITION_FAILED: (412, "It has changed since you read it"),
     ProblemCode.TOO_MANY_REQUESTS: (429, "Too many requests"),
+    ProblemCode.TOKEN_BUDGET: (429, "The tokens of the day are used up"),
     ProblemCode.OVERLOADED: (503, "Too much is waiting already"),
     ProblemCode.INTERNAL: (500, "Something went wrong on our side"),
     ProblemCode.UNAVAILABLE: (503, "The service is not available right now"),

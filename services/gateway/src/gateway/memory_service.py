@@ -34,6 +34,7 @@ _FOR_THE_USER = frozenset(
         ProblemCode.PRECONDITION_FAILED,
         ProblemCode.ALREADY_DONE,
         ProblemCode.TOO_MANY_REQUESTS,
+        ProblemCode.TOKEN_BUDGET,
     }
 )
 

@@ -8,7 +8,13 @@ from fastapi.openapi.utils import get_openapi
 from common.problems import PROBLEM_JSON, Problem, ProblemCode
 
 _REFERENCE = "#/components/schemas/"
-_RETRIED = (ProblemCode.TURN_OPEN, ProblemCode.TOO_MANY_REQUESTS, ProblemCode.OVERLOADED, ProblemCode.UNAVAILABLE)
+_RETRIED = (
+    ProblemCode.TURN_OPEN,
+    ProblemCode.TOO_MANY_REQUESTS,
+    ProblemCode.TOKEN_BUDGET,
+    ProblemCode.OVERLOADED,
+    ProblemCode.UNAVAILABLE,
+)
 
 DESCRIPTION = """A shopping assistant with a long-term memory that its user can see, correct and clear.
 

@@ -34,6 +34,8 @@ class Policy:
     curation_wait: timedelta = timedelta(seconds=1.5)
     session_idle: timedelta = timedelta(hours=12)
     replay_turns_per_second: float = 5.0
+    replay_days: int = 30
+    tokens_per_user_day: int | None = None
     circuit: CircuitPolicy = CircuitPolicy()
     jitter: Callable[[], float] = random.random
     """In [0, 1): spreads the attempts of what failed together."""
@@ -41,6 +43,7 @@ class Policy:
     """What `validate_fact` refuses, in order."""
     max_facts: int = 500
     max_skills: int = 20
+    max_candidates: int = 100
     lifetime: Lifetime = field(default_factory=lambda: Lifetime(retention_days=365, decay_days=180))
     candidate_days: int = 90
     session_days: int = 180
@@ -60,6 +63,8 @@ class Policy:
             curation_wait=timedelta(seconds=settings.curation_wait_seconds),
             session_idle=timedelta(minutes=settings.session_idle_minutes),
             replay_turns_per_second=settings.replay_turns_per_second,
+            replay_days=settings.replay_retention_days,
+            tokens_per_user_day=settings.tokens_per_user_day or None,
             circuit=CircuitPolicy(
                 window=settings.circuit_window,
                 share=settings.circuit_share,
@@ -68,6 +73,7 @@ class Policy:
             identifier_rules=BUILT_IN_RULES + operator_rules(settings.memory_pii_patterns),
             max_facts=settings.memory_max_facts,
             max_skills=settings.personal_skills_max,
+            max_candidates=settings.memory_max_candidates,
             lifetime=Lifetime(settings.memory_retention_days or None, settings.memory_decay_days or None),
             candidate_days=settings.memory_candidate_days,
             session_days=settings.session_retention_days,

@@ -34,8 +34,13 @@ class MemorySettings(ServiceSettings):
     enable_memory: bool = True
     memory_pii_patterns: Annotated[dict[str, str], NoDecode] = Field(default_factory=dict)
     """What long-term memory refuses besides the built-in rules: a JSON object of names and RE2 patterns."""
+    tokens_per_user_day: int = Field(default=0, ge=0)
+    """Tokens of prompts and answers, as providers reported them, after which a user may begin no more turns on their
+    day; 0 sets no limit. What is under way goes on."""
     memory_max_facts: int = Field(default=500, ge=1)
-    """Facts of one user; also the number of candidates that may wait for their word."""
+    """Facts of one user."""
+    memory_max_candidates: int = Field(default=100, ge=1)
+    """Candidates of one user that may wait for their word."""
     personal_skills_max: int = Field(default=20, ge=1)
     """Skills that one user may have written."""
     memory_retention_days: int = Field(default=365, ge=0, le=36_500)
@@ -67,6 +72,8 @@ class MemorySettings(ServiceSettings):
     """After its last activity a session without an open turn is closed."""
     replay_turns_per_second: float = Field(default=5.0, gt=0, le=1_000)
     """Of a replay job that does not say."""
+    replay_retention_days: int = Field(default=30, ge=1, le=36_500)
+    """Days after its end that a replay job is kept, with its report of every turn."""
     replay_interval_seconds: float = Field(default=0.5, gt=0)
     """How often the replay jobs move on."""
     circuit_window: int = Field(default=20, ge=1)

@@ -21,6 +21,7 @@ REFUSED = "长期记忆只放偏好和长期规则，不放账号、卡号、证
 NOT_SAVED = "这次没存进长期记忆，本轮我仍会按它来，下次请再说一遍"
 _REFUSALS = {
     "memory-full": "长期记忆已经存满，这次没有存；本轮我仍会按它来。请先在偏好页删掉不再需要的条目",
+    "candidates-full": "待确认的条目已经排满，这次没有存；本轮我仍会按它来。请先在偏好页处理待确认的条目",
     "memory-disabled": "长期记忆功能没有开启，这次没有存；本轮我仍会按它来",
 }
 """By the rule that refused; any other is about what the fact says."""

@@ -28,6 +28,7 @@ router = APIRouter(tags=["turns"])
         ProblemCode.SESSION_ENDED,
         ProblemCode.IDEMPOTENCY_CONFLICT,
         ProblemCode.TOO_MANY_REQUESTS,
+        ProblemCode.TOKEN_BUDGET,
         ProblemCode.UNAVAILABLE,
         ProblemCode.OVERLOADED,
         *WITH_BODY,

@@ -208,6 +208,7 @@ model_calls = _owned(
     Column("created_at", _Time, nullable=False),
     _belongs_to("turns", "turn_id", "model_calls"),
     Index("model_calls_of_session", "tenant_id", "user_id", "session_id"),
+    Index("model_calls_of_user", "tenant_id", "user_id", "created_at"),
     key=("turn_id", "kind", "run", "call_number"),
 )
 
@@ -272,17 +273,17 @@ memory_facts = _owned(
     Column("run", Integer, nullable=False),
     Column("session_id", Uuid),
     Column("turn_id", Uuid),
-    Column("confidence", REAL, nullable=False, server_default="1"),
-    Column("importance", REAL, nullable=False, server_default="1"),
     Column("created_at", _Time, nullable=False),
     Column("updated_at", _Time, nullable=False),
     Column("last_used_at", _Time),
     Column("expires_at", _Time),
+    Column("candidate_id", Uuid),
     _one_of("category", *_CATEGORIES),
     _one_of("source", *_SOURCES),
     UniqueConstraint("tenant_id", "user_id", "fact_key", name="memory_facts_fact_key_key"),
     key=("fact_id",),
 )
+"""`candidate_id` is the candidate that its user made a fact by their yes, while nobody has written over it."""
 
 memory_fact_versions = _owned(
     "memory_fact_versions",
@@ -473,6 +474,9 @@ circuits = Table(
     PrimaryKeyConstraint("kind", name="circuits_pkey"),
 )
 """Kinds of work whose workers fail at nearly everything; a kind without a row is well."""
+
+LEFT_BEHIND = frozenset({("memory_facts", "confidence"), ("memory_facts", "importance")})
+"""Columns that are there, and that nothing has read or written since release 0010; a later migration drops them."""
 
 TABLES_WITH_WORDS = tuple(table.name for table in metadata.sorted_tables if table.name != "dispatch")
 """Tables under forced per-user row-level security; `dispatch` has it too, with a second policy for its role."""

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from common.memory_api.base import Owner
 from common.text import normalise
@@ -65,7 +64,7 @@ class UserCipher:
     def encrypt(self, text: str, place: Place) -> bytes:
         key = self._sealing_key()
         nonce = os.urandom(_NONCE_BYTES)
-        sealed = AESGCM(key.secret).encrypt(nonce, text.encode(), self._associated(place))
+        sealed = key.cipher.encrypt(nonce, text.encode(), self._associated(place))
         return sealing_prefix(key.key_id) + nonce + sealed
 
     def decrypt(self, stored: bytes, place: Place) -> str:
@@ -91,7 +90,7 @@ class UserCipher:
     def _open(self, key: DataKey, sealed: bytes, place: Place) -> str:
         nonce, body = sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:]
         try:
-            return AESGCM(key.secret).decrypt(nonce, body, self._associated(place)).decode()
+            return key.cipher.decrypt(nonce, body, self._associated(place)).decode()
         except (InvalidTag, ValueError):  # a nonce that is cut off is no nonce
             raise CannotDecrypt(place.column) from None
 

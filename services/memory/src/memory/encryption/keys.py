@@ -9,6 +9,7 @@ import hmac
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from uuid import UUID
 
 from cryptography.exceptions import InvalidTag
@@ -36,6 +37,10 @@ class DataKey:
     key_id: UUID
     secret: bytes = field(repr=False)
     hash_secret: bytes = field(repr=False)
+
+    @cached_property
+    def cipher(self) -> AESGCM:
+        return AESGCM(self.secret)
 
     @classmethod
     def new(cls, key_id: UUID, hash_secret: bytes | None = None) -> "DataKey":

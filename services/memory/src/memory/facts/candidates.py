@@ -28,11 +28,14 @@ from memory.database.statements import Statement, among
 from memory.database.transactions import UserTransaction
 from memory.encryption.cipher import Place
 from memory.facts.gate import ValidFact
-from memory.facts.rows import Writer, find_row
+from memory.facts.known import Known
+from memory.facts.rows import Writer, find_row, read_rows, view
 from memory.facts.similarity import same_fact
-from memory.facts.tombstones import buried, bury
-from memory.facts.writing import MEMORY_FULL, outcome, write_for_user
+from memory.facts.tombstones import bury
+from memory.facts.writing import outcome, write_for_user
 from memory.users import lock_user, next_seq, own
+
+CANDIDATES_FULL = "candidates-full"
 
 _VALUE = "memory_candidates.value"
 _WAITING = Statement(select(memory_candidates).where(own(memory_candidates)))
@@ -47,16 +50,18 @@ class Basis(StrEnum):
     """Nothing the user said; no number of repetitions makes it a fact."""
 
 
-async def take_candidate(tx: UserTransaction, fact: ValidFact, writer: Writer, basis: Basis) -> FactOutcome:
+async def take_candidate(
+    tx: UserTransaction, known: Known, fact: ValidFact, writer: Writer, basis: Basis
+) -> FactOutcome:
     """Keep a value for the user's approval, once, unless they have spoken against it since."""
-    if await buried(tx, fact.key, fact.value, writer.seq):
+    if known.tombstones.stop(fact.key, fact.value, writer.seq):
         return outcome(fact, FactAction.DELETED_BY_USER)
     waiting = await _waiting(tx, fact)
     if any(basis is Basis.UNSUPPORTED or row.basis == basis for row in waiting):
         return outcome(fact, FactAction.CANDIDATE)
     in_all = await tx.connection.scalar(select(func.count()).where(own(memory_candidates)))
-    if in_all >= tx.policy.max_facts:
-        return FactOutcome(key=fact.key, action=FactAction.REFUSED, rule=MEMORY_FULL)
+    if in_all >= tx.policy.max_candidates:
+        return FactOutcome(key=fact.key, action=FactAction.REFUSED, rule=CANDIDATES_FULL)
     candidate_id = tx.new_id()
     await tx.connection.execute(
         insert(memory_candidates)
@@ -116,10 +121,14 @@ async def list_candidates(tx: UserTransaction, _: OwnedRequest) -> Candidates:
 
 
 async def accept_candidate(tx: UserTransaction, request: CandidateRequest) -> Fact:
-    """The user's yes makes it a fact of the user's own word."""
+    """The user's yes makes it a fact of the user's own word. Asked again, it is answered with the fact that it made."""
     await lock_user(tx)
+    made = next((row for row in await read_rows(tx) if row.row.candidate_id == request.candidate_id), None)
+    if made is not None:
+        return view(made)
     row = await _take(tx, request)
-    return await write_for_user(tx, ProposedFact(key=row.fact_key, value=_value(tx, row), category=row.category))
+    proposed = ProposedFact(key=row.fact_key, value=_value(tx, row), category=row.category)
+    return await write_for_user(tx, proposed, row.candidate_id)
 
 
 async def refuse_candidate(tx: UserTransaction, request: CandidateRequest) -> Done:

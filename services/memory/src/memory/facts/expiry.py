@@ -1,6 +1,6 @@
 """Facts that have expired: told apart when facts are read, removed at the next write and by the retention job."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, tzinfo
 from uuid import UUID
 
@@ -27,7 +27,7 @@ _AGES = Statement(
 )
 _REMOVE = Statement(
     delete(memory_facts).where(
-        own(memory_facts), memory_facts.c.fact_id == any_(bindparam("expired", type_=ARRAY(Uuid)))
+        own(memory_facts), memory_facts.c.fact_id == any_(bindparam("removed", type_=ARRAY(Uuid)))
     )
 )
 _RENEW = Statement(
@@ -44,7 +44,7 @@ def ages_of(row: Row) -> Ages:
 async def expired_among(tx: UserTransaction, rows: Sequence[Row]) -> frozenset[UUID]:
     """Ids of the facts that may no longer be read. The user's time zone is asked for only where it matters."""
     lifetime = tx.policy.lifetime
-    ages = {row.fact_id: ages_of(row) for row in rows}
+    ages = {row.fact_id: ages_of(row) for row in rows if not lifetime.is_young(row.updated_at, row.expires_at, tx.now)}
     zone: tzinfo = UTC
     if any(lifetime.depends_on_zone(each, tx.now) for each in ages.values()):
         zone = await time_zone(tx)
@@ -55,9 +55,14 @@ async def remove_expired(tx: UserTransaction) -> frozenset[str]:
     """Remove what has expired, with its versions and evidence; returns the keys that are left."""
     rows = (await tx.connection.execute(_AGES)).all()
     expired = await expired_among(tx, rows)
-    if expired:
-        await tx.connection.execute(_REMOVE, {"expired": sorted(expired)})
+    await remove_facts(tx, expired)
     return frozenset(row.fact_key for row in rows if row.fact_id not in expired)
+
+
+async def remove_facts(tx: UserTransaction, fact_ids: Collection[UUID]) -> None:
+    """With their versions and evidence."""
+    if fact_ids:
+        await tx.connection.execute(_REMOVE, {"removed": sorted(fact_ids)})
 
 
 async def renew(tx: UserTransaction, fact_id: UUID) -> None:

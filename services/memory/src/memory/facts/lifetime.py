@@ -10,6 +10,7 @@ from datetime import UTC, datetime, time, timedelta, tzinfo
 
 from common.memory_api.facts import MemoryCategory
 
+A_DAY = timedelta(days=1)
 _CLOCK_CHANGE = timedelta(hours=2)
 """Most that a day may be longer or shorter."""
 
@@ -43,6 +44,13 @@ class Lifetime:
     def has_ended(self, ages: Ages, now: datetime, zone: tzinfo) -> bool:
         end = self.end(ages, zone)
         return end is not None and end <= now
+
+    def is_young(self, said_at: datetime | None, expires_at: datetime | None, now: datetime) -> bool:
+        """Quick, and never wrongly yes: it cannot have ended, whatever its category and wherever its user lives."""
+        if said_at is None or expires_at is not None:
+            return False
+        days = min((days for days in (self.retention_days, self.decay_days) if days is not None), default=None)
+        return days is None or now < said_at + timedelta(days=days) - _CLOCK_CHANGE
 
     def depends_on_zone(self, ages: Ages, now: datetime) -> bool:
         """Whether it may have ended in one part of the world and not in another. Wherever somebody lives, a day ends

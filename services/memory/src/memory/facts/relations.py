@@ -6,23 +6,35 @@ Keys are part of what is said: the value 42 alone says something only under `sho
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from functools import cached_property
+from typing import Generic, TypeVar
 
-from common.text import normalise
 from memory.facts.gate import ValidFact
 from memory.facts.similarity import exclude_each_other, say_the_same
 from memory.facts.wording.claim import Claim
-from memory.facts.wording.content import content_words, might_hold
+from memory.facts.wording.content import might_hold
 from memory.facts.wording.line import Line
-from memory.facts.wording.persons import subject_of
+from memory.facts.wording.persons import subject_in
 
 
-class KnownFact(Protocol):
-    @property
-    def fact_key(self) -> str: ...
+@dataclass(frozen=True)
+class KnownFact:
+    """A fact that new ones are compared with; taken apart once, however many there are."""
 
-    @property
-    def value(self) -> str: ...
+    fact_key: str
+    value: str
+
+    @cached_property
+    def line(self) -> Line:
+        return Line(self.value)
+
+    @cached_property
+    def subject(self) -> str:
+        return subject_in(self.fact_key, self.line.normalised)
+
+    @cached_property
+    def subject_words(self) -> frozenset[str]:
+        return _subject_words(self.fact_key)
 
 
 Known = TypeVar("Known", bound=KnownFact)
@@ -52,35 +64,29 @@ _DECORATION = frozenset(_DECORATING.split())
 def relations_of(fact: ValidFact, known: Sequence[Known]) -> "Relations[Known]":
     """Compares a fact with the known ones about the same person that share anything with it."""
     claim, line = Claim(fact.key, fact.value), Line(fact.value)
+    may_share = might_hold(claim.units)
+    subject_words = _subject_words(fact.key)
     same: list[Known] = []
     contradicted: list[Known] = []
     for row in known:
-        same_subject = _same_subject(fact.key, row.fact_key)
-        if not (same_subject or might_hold(normalise(row.value), claim.units)):
+        same_subject = fact.key == row.fact_key or bool(subject_words and subject_words == row.subject_words)
+        if not (same_subject or may_share(row.line.normalised)) or row.subject != claim.subject:
             continue
-        if subject_of(row.fact_key, row.value) != claim.subject:
-            continue
-        other = Line(row.value)
-        bare = _is_bare(line), _is_bare(other)
-        if say_the_same(other, line) and (same_subject or not any(bare)):
+        if say_the_same(row.line, line) and (same_subject or not (_is_bare(line) or _is_bare(row.line))):
             same.append(row)
-        elif row.fact_key != fact.key and ((all(bare) and same_subject) or exclude_each_other(other, line)):
+        elif row.fact_key != fact.key and (
+            (same_subject and _is_bare(line) and _is_bare(row.line)) or exclude_each_other(row.line, line)
+        ):
             contradicted.append(row)
     under_its_key = next((row for row in same if row.fact_key == fact.key), None)
     return Relations(under_its_key or next(iter(same), None), contradicted)
 
 
 def _is_bare(line: Line) -> bool:
-    words = content_words(line.folded)
-    says_nothing = not line.against and _LIKING.search(line.folded) is None
-    return says_nothing and len(words) <= 2 and sum(map(len, words)) <= _BARE_MAX * len(words)
-
-
-def _same_subject(left: str, right: str) -> bool:
-    if left == right:
-        return True
-    words = _subject_words(left)
-    return bool(words) and words == _subject_words(right)
+    words = line.words
+    if len(words) > 2 or sum(map(len, words)) > _BARE_MAX * len(words):
+        return False
+    return not line.against and _LIKING.search(line.folded) is None
 
 
 def _subject_words(key: str) -> frozenset[str]:

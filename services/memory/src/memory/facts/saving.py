@@ -10,7 +10,7 @@ from memory.database.transactions import UserTransaction
 from memory.dispatch.records import lock_work, must_hold_lease
 from memory.facts.evidence.user_words import UserWords
 from memory.facts.gate import ValidFact
-from memory.facts.proposals import take_proposal, through_door
+from memory.facts.proposals import take_proposals, through_door
 from memory.facts.rows import Writer
 from memory.facts.writing import MEMORY_DISABLED, outcome
 from memory.turns.rows import TurnRow, find_turn, user_text
@@ -53,10 +53,9 @@ async def save_fact(tx: UserTransaction, request: SaveFact) -> FactOutcome:
 async def _save(tx: UserTransaction, checked: ValidFact | FactOutcome, turn: TurnRow) -> FactOutcome:
     if not tx.policy.memory_enabled:
         return FactOutcome(key=None, action=FactAction.REFUSED, rule=MEMORY_DISABLED)
-    if isinstance(checked, FactOutcome):
-        return checked
     writer = Writer(FactSource.SAVE_MEMORY, seq=turn.seq, session_id=turn.session_id, turn_id=turn.turn_id)
-    return await take_proposal(tx, checked, writer, UserWords(user_text(tx, turn)))
+    (taken,) = await take_proposals(tx, [checked], writer, UserWords(user_text(tx, turn)))
+    return taken
 
 
 async def _done_before(tx: UserTransaction, request: SaveFact, checked: ValidFact | FactOutcome) -> FactOutcome | None:

@@ -16,7 +16,7 @@ from memory.database.transactions import UserTransaction
 from memory.facts.evidence.judgement import Support, judge
 from memory.facts.evidence.user_words import UserWords
 from memory.facts.proposals import through_door
-from memory.facts.tombstones import buried
+from memory.facts.tombstones import Tombstones, read_tombstones
 from memory.turns.rows import TurnRow, user_text
 from memory.users import lock_user, own
 
@@ -30,25 +30,26 @@ async def facts_of_session(
     generation = (await lock_user(tx)).purge_generation
     turn_of = await _turns(tx, {each.turn_id for each in unsaved})
     newest_seq = {fact.key: fact.seq for fact in stored}
+    tombstones = await read_tombstones(tx)
     held: dict[str, SessionFact] = {}
     for each in unsaved:
         turn = turn_of.get(each.turn_id)
         if turn is None or turn.purge_generation != generation:
             continue
-        fact = await _checked(tx, each, turn)
+        fact = _checked(tx, each, turn, tombstones)
         if fact is not None and newest_seq.get(fact.key, 0) < turn.seq:
             held.pop(fact.key, None)
             held[fact.key] = fact
     return list(held.values())
 
 
-async def _checked(tx: UserTransaction, unsaved: UnsavedFact, turn: TurnRow) -> SessionFact | None:
+def _checked(tx: UserTransaction, unsaved: UnsavedFact, turn: TurnRow, tombstones: Tombstones) -> SessionFact | None:
     fact = through_door(tx, unsaved.proposed)
     if isinstance(fact, FactOutcome):
         return None
     if judge(fact.key, fact.value, UserWords(user_text(tx, turn))).support is not Support.EXPLICIT:
         return None
-    if await buried(tx, fact.key, fact.value, turn.seq):
+    if tombstones.stop(fact.key, fact.value, turn.seq):
         return None
     return SessionFact(turn_id=turn.turn_id, key=fact.key, value=fact.value, category=fact.category)
 

@@ -4,12 +4,13 @@ A mark holds the key and a keyed hash of the value: the same value under another
 itself is gone.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Literal
 
-from sqlalchemy import and_, bindparam, delete, func, or_, select
+from sqlalchemy import delete, select
 from sqlalchemy.dialects.postgresql import insert
 
+from memory.database.connection import Row
 from memory.database.schema import memory_tombstones
 from memory.database.statements import Statement
 from memory.database.transactions import UserTransaction
@@ -26,13 +27,9 @@ _MARK = Statement(
     ),
     ("tenant_id", "user_id", "fact_key", "fingerprint", "seq", "reason", "created_at"),
 )
-_NEWEST_MARK = Statement(
-    select(func.max(memory_tombstones.c.seq)).where(
-        own(memory_tombstones),
-        or_(
-            and_(memory_tombstones.c.fact_key == bindparam("fact_key"), memory_tombstones.c.fingerprint == WHOLE_KEY),
-            memory_tombstones.c.fingerprint == bindparam("fingerprint"),
-        ),
+_READ = Statement(
+    select(memory_tombstones.c.fact_key, memory_tombstones.c.fingerprint, memory_tombstones.c.seq).where(
+        own(memory_tombstones)
     )
 )
 
@@ -62,11 +59,30 @@ async def bury(
     await tx.connection.execute_many(_MARK, rows)
 
 
-async def buried(tx: UserTransaction, fact_key: str, value: str, seq: int) -> bool:
-    """Whether a write of this seq meets a mark that is not older."""
-    wanted = {"fact_key": fact_key, "fingerprint": tx.cipher.fingerprint(value)}
-    mark = await tx.connection.scalar(_NEWEST_MARK, wanted)
-    return mark is not None and mark >= seq
+class Tombstones:
+    """All marks of a user, as they were read. Few are left at any time: retention removes what stops nothing more."""
+
+    def __init__(self, marks: Iterable[Row], fingerprint: Callable[[str], bytes]) -> None:
+        self._fingerprint = fingerprint
+        self._of_key: dict[str, int] = {}
+        self._of_value: dict[bytes, int] = {}
+        for mark in marks:
+            if mark.fingerprint == WHOLE_KEY:
+                self._of_key[mark.fact_key] = mark.seq
+            else:
+                self._of_value[mark.fingerprint] = max(mark.seq, self._of_value.get(mark.fingerprint, 0))
+
+    def stop(self, fact_key: str, value: str, seq: int) -> bool:
+        """Whether a write of this seq meets a mark that is not older."""
+        newest = self._of_key.get(fact_key, -1)
+        if self._of_value:
+            newest = max(newest, self._of_value.get(self._fingerprint(value), -1))
+        return newest >= seq
+
+
+async def read_tombstones(tx: UserTransaction) -> Tombstones:
+    """The caller holds the user's lock."""
+    return Tombstones(await tx.connection.execute(_READ), tx.cipher.fingerprint)
 
 
 async def was_deleted(tx: UserTransaction, fact_key: str) -> bool:

@@ -1,13 +1,15 @@
 """Writing one proposed fact: gate, then the user's newer word, then the table."""
 
+from uuid import UUID
+
 from common.logs import get_logger
 from common.memory_api.facts import Fact, FactAction, FactOutcome, FactSource, MemoryCategory, ProposedFact
 from common.problems import ProblemCode, ProblemError
 from memory.database.transactions import UserTransaction
-from memory.facts.expiry import remove_expired
 from memory.facts.gate import REFUSAL_MESSAGE, FactRefusal, ValidFact, clean_fact_key, validate_fact
-from memory.facts.rows import Writer, find_row, read_fact, upsert_facts
-from memory.facts.tombstones import buried
+from memory.facts.known import Known, read_known
+from memory.facts.rows import Writer, read_fact
+from memory.facts.upserting import upsert_facts
 from memory.users import next_seq
 
 _log = get_logger(__name__)
@@ -24,27 +26,29 @@ def through_gate(tx: UserTransaction, proposed: ProposedFact) -> ValidFact | Fac
     return checked
 
 
-async def write_fact(tx: UserTransaction, fact: ValidFact, writer: Writer) -> FactOutcome:
+async def write_fact(tx: UserTransaction, known: Known, fact: ValidFact, writer: Writer) -> FactOutcome:
     """Write a fact that has passed the gate; the caller holds the user's lock."""
-    if await buried(tx, fact.key, fact.value, writer.seq):
+    if known.tombstones.stop(fact.key, fact.value, writer.seq):
         return outcome(fact, FactAction.DELETED_BY_USER)
-    keys = await remove_expired(tx)
-    if fact.key not in keys and len(keys) >= tx.policy.max_facts:
+    if known.of_key(fact.key) is None and len(known) >= tx.policy.max_facts:
         # Which of their facts is to make room, only the user can say.
         return FactOutcome(key=fact.key, action=FactAction.REFUSED, rule=MEMORY_FULL)
-    return outcome(fact, await upsert_facts(tx, fact, writer))
+    return outcome(fact, await upsert_facts(tx, known, fact, writer))
 
 
-async def write_for_user(tx: UserTransaction, proposed: ProposedFact) -> Fact:
+async def write_for_user(tx: UserTransaction, proposed: ProposedFact, candidate_id: UUID | None = None) -> Fact:
     """Write on the user's own word, which is newer than everything; the caller holds the user's lock."""
     must_be_enabled(tx)
-    if proposed.category is None:
-        known = await find_row(tx, clean_fact_key(proposed.key))
-        proposed = proposed.model_copy(update={"category": known.category if known else None})
+    known = await read_known(tx)
+    stands = known.of_key(clean_fact_key(proposed.key))
+    if proposed.category is None and stands is not None:
+        proposed = proposed.model_copy(update={"category": stands.category})
     checked = through_gate(tx, proposed)
     if isinstance(checked, FactOutcome):
         raise ProblemError(ProblemCode.FACT_REFUSED, REFUSAL_MESSAGE, rule=checked.rule, key=checked.key)
-    written = await write_fact(tx, checked, Writer(FactSource.USER, seq=await next_seq(tx)))
+    written = await write_fact(
+        tx, known, checked, Writer(FactSource.USER, seq=await next_seq(tx), candidate_id=candidate_id)
+    )
     tx.measured.fact_proposed(FactSource.USER, written)
     if written.rule == MEMORY_FULL:
         raise ProblemError(ProblemCode.MEMORY_FULL, f"at most {tx.policy.max_facts} facts; delete some first")

@@ -16,6 +16,7 @@ from memory.database.schema import metadata, sessions, user_keys, users
 from memory.database.transactions import Database, UserTransaction
 from memory.encryption.rotation import destroy_other_keys
 from memory.facts.clearing import turns_of_last_minutes
+from memory.replay.forgetting import forget_replays_of
 from memory.users import lock_user, own, put_key_in_force, raise_purge_generation
 
 # Sessions first: whoever works on a turn holds its session, and what they have written by then goes with it.
@@ -40,6 +41,7 @@ async def erase_user(database: Database, redis: Redis, request: EraseUser) -> Er
             await tx.connection.execute(update(users).where(own(users)).values(last_erase_id=request.request_id))
             receipt = Erased(purge_generation=generation, rows=rows)
     await destroy_other_keys(database, request.owner, key_id)
+    await forget_replays_of(database, request.owner)
     await forget_progress(redis, told)
     return receipt
 

@@ -13,7 +13,7 @@ from memory.database.schema import behaviour, dispatch, memory_candidates, memor
 from memory.database.statements import among
 from memory.database.transactions import UserTransaction
 from memory.facts.expiry import remove_expired
-from memory.facts.lifetime import end_of_day
+from memory.facts.lifetime import A_DAY, end_of_day
 from memory.orders.expiring import remove_old_orders
 from memory.sessions.log import lock_session
 from memory.user_data.settings import time_zone
@@ -21,8 +21,6 @@ from memory.users import lock_user, own
 
 PAUSE = timedelta(hours=20)
 """A user whose data was looked through less than this ago is not due: days are the unit of everything here."""
-
-_A_DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True)
@@ -71,7 +69,7 @@ async def _remove_sessions(tx: UserTransaction, zone: tzinfo) -> int:
     )
     rows = await tx.connection.execute(
         select(sessions.c.session_id, sessions.c.last_activity_at)
-        .where(own(sessions), sessions.c.last_activity_at < tx.now - (days - 1) * _A_DAY, ~waiting)
+        .where(own(sessions), sessions.c.last_activity_at < tx.now - (days - 1) * A_DAY, ~waiting)
         .order_by(sessions.c.session_id)
     )
     expired = [row.session_id for row in rows if end_of_day(row.last_activity_at, days, zone) <= tx.now]

@@ -16,6 +16,7 @@ from common.telemetry.table import LAST_RETENTION, RETENTION_USERS
 from memory.database.schema import users
 from memory.database.transactions import Database
 from memory.encryption.rotation import settle_keys
+from memory.replay.forgetting import remove_old_replays
 from memory.retention.expired import PAUSE, remove_what_expired
 
 _log = get_logger(__name__)
@@ -42,7 +43,7 @@ class RetentionJob:
             await asyncio.sleep(self._interval)
 
     async def run_round(self) -> None:
-        """Everybody who is due. One user whose data cannot be looked through does not stop the others."""
+        """Everybody who is due, and old replays. One user whose data cannot be read does not stop the others."""
         failed: set[Owner] = set()
         while due := await self._due(skipping=len(failed)):
             for owner in due:
@@ -52,6 +53,8 @@ class RetentionJob:
                     failed.add(owner)
                     _log.error("retention.user_failed", error=error)
                 self._users.labels("failed" if owner in failed else "done").inc()
+        if replays := await remove_old_replays(self._database):
+            _log.info("retention.replays_removed", jobs=replays)
 
     async def _look_through(self, owner: Owner) -> None:
         async with self._database.of_user(owner) as tx:

@@ -10,6 +10,7 @@ from memory.database.statements import Statement
 from memory.database.transactions import UserTransaction
 from memory.dispatch.records import add_work
 from memory.turns.rows import IS_OPEN, reference, seal_user_text
+from memory.turns.token_budget import must_have_tokens
 from memory.users import lock_user, next_seq, own
 
 _RETRY_AFTER_SECONDS = 2
@@ -46,6 +47,7 @@ async def accept_turn(tx: UserTransaction, request: AcceptTurn) -> AcceptedTurn:
     if seen is not None:
         return seen
     await _must_be_free(tx, request)
+    await must_have_tokens(tx)
 
     turn_id = tx.new_id()
     seq = await next_seq(tx)

@@ -21,11 +21,12 @@ class UserWords:
 
     def statements_with(self, units: frozenset[str]) -> Iterator[Statement]:
         """The statements that can hold any of these units of content, own ones first."""
+        may_hold = might_hold(units)
         for sentence in self._sentences:
-            if might_hold(sentence.text, units):
+            if may_hold(sentence.text):
                 yield from sentence.statements
         for text, fault in self._foreign:
-            if might_hold(text, units):
+            if may_hold(text):
                 yield foreign_statement(text, fault)
 
     @cached_property

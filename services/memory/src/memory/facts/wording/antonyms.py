@@ -29,6 +29,12 @@ _SIDES: tuple[tuple[str, int, "re.Pattern[str]"], ...] = tuple(
     for group, sides in enumerate(_GROUPS)
     for side, words in enumerate(sides)
 )
+_LISTED = [words.split() for group in _GROUPS for words in group]
+_SIDES_BY_SIGN: dict[str, set[int]] = {
+    sign: {position for position, words in enumerate(_LISTED) if sign in {word[0] for word in words}}
+    for sign in {word[0] for words in _LISTED for word in words}
+}
+"""By the sign with which a word begins, the sides that have such a word: most texts hold the beginnings of few."""
 
 Sides = frozenset[tuple[str, int]]
 
@@ -36,7 +42,8 @@ Sides = frozenset[tuple[str, int]]
 def masked(text: str) -> tuple[str, Sides]:
     """A folded text with every such word replaced by the name of its group, and which sides it took."""
     taken: set[tuple[str, int]] = set()
-    for name, side, words in _SIDES:
+    for position in sorted({position for sign in set(text) for position in _SIDES_BY_SIGN.get(sign, ())}):
+        name, side, words = _SIDES[position]
         text, replaced = words.subn(f" {name} ", text)
         if replaced:
             taken.add((name, side))

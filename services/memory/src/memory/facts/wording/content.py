@@ -1,6 +1,7 @@
 """The words of a text that carry what it is about; the rest of a line is grammar, manner and the one who speaks."""
 
 import re
+from collections.abc import Callable
 
 from common.text import normalise
 from memory.facts.wording.quantities import with_digits
@@ -89,13 +90,12 @@ def units(words: list[str]) -> frozenset[str]:
     return frozenset(found)
 
 
-def might_hold(text: str, wanted: frozenset[str]) -> bool:
-    """Whether a normalised text can hold any of these units; quick, and never wrongly no."""
-    if not wanted:
-        return True
-    return any(
-        unit.isdigit() or any(part in text for part in (unit[:1] if unit.isascii() else unit)) for unit in wanted
-    )
+def might_hold(wanted: frozenset[str]) -> Callable[[str], bool]:
+    """Says of a normalised text whether it can hold any of these units; quick, and never wrongly no."""
+    if not wanted or any(unit.isdigit() for unit in wanted):
+        return lambda _: True
+    signs = {sign for unit in wanted for sign in (unit[:1] if unit.isascii() else unit)}
+    return lambda text: not signs.isdisjoint(text)
 
 
 def _stem(word: str) -> str:

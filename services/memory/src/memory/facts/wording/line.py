@@ -41,10 +41,14 @@ class Line:
         return content_parts(self.folded)
 
     @cached_property
+    def words(self) -> list[str]:
+        """Its content in order: stretches of Chinese, stems of English words."""
+        return content_words(self.folded)
+
+    @cached_property
     def atoms(self) -> list[str]:
         """Its content in order: Chinese by character, anything else by word."""
-        words = content_words(self.folded)
-        return [atom for word in words for atom in (word if "㐀" <= word[0] <= "鿿" else (word,))]
+        return [atom for word in self.words for atom in (word if "㐀" <= word[0] <= "鿿" else (word,))]
 
     @cached_property
     def bigrams(self) -> frozenset[str]:

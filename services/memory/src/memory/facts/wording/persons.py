@@ -80,8 +80,16 @@ _OPENING = re.compile(
 _DOES = re.compile(r"\s*(?:对|不|是|吃|爱|喜欢|讨厌|有|怕|is|are|has|eats?|likes?|hates?|needs?|only|can't|doesn't)")
 _SAYS_MORE = re.compile(r"\w")
 
-_MAY_MENTION = re.compile(f"[a-z{''.join(sorted({sign for _, words, _ in _PERSONS for sign in words if sign > 'z'}))}]")
-"""Quick, and never wrongly no."""
+_SIGNS = re.compile(f"[a-z{''.join(sorted({sign for _, words, _ in _PERSONS for sign in words if sign > 'z'}))}]")
+_WORDS = re.compile(
+    "|".join(
+        (
+            *(chinese for _, chinese, _ in _PERSONS),
+            f"(?<![a-z])(?:{'|'.join(english for _, _, english in _PERSONS)})(?![a-z])",
+        )
+    )
+)
+"""What `_MENTION` finds without saying who it is: several times as quick."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +103,7 @@ class Mention:
 
 def mentions_in(text: str) -> list[Mention]:
     """Every other person of a normalised text, in order."""
-    if _MAY_MENTION.search(text) is None:
+    if _SIGNS.search(text) is None or _WORDS.search(text) is None:
         return []
     masked = _NOT_A_PERSON.sub(lambda found: "\x00" * len(found.group()), text)
     return [Mention(str(found.lastgroup), found.start(), found.end()) for found in _MENTION.finditer(masked)]
@@ -137,7 +145,11 @@ def person_in_key(fact_key: str) -> str | None:
 
 def subject_of(fact_key: str, value: str) -> str:
     """Whom a fact is about: the person with whom its value begins, else the one whom its key names, else the user."""
-    text = normalise(value)
+    return subject_in(fact_key, normalise(value))
+
+
+def subject_in(fact_key: str, text: str) -> str:
+    """The same of a normalised value."""
     first = next(iter(mentions_in(text)), None)
     if first is not None and _begins_with(first, text):
         return first.person
