@@ -7,15 +7,16 @@ whoever still owes something is given the time to do it: then nothing may be ope
 from collections.abc import Callable
 from enum import Enum, auto
 from itertools import count
-from typing import TypeVar
+from random import Random
+from typing import NamedTuple, TypeVar
 
+from hypothesis import note
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from tests.integration.memory.turn_life.promises import Promises
-from tests.integration.memory.turn_life.vocabulary import ProcessDied, Saying, Shape, TurnLife, View, WorkName
+from tests.integration.memory.turn_life.vocabulary import Accepted, ProcessDied, Saying, Shape, TurnLife, View, WorkName
 from tests.integration.memory.turn_life.workers import AGENT_STEPS, CURATOR_STEPS, Agent, Curator, Delivered
 
-from common.crash_points import CrashPoint
 from common.memory_api.dispatch import WorkKind, WorkState
 from common.problems import ProblemCode, ProblemError
 
@@ -32,6 +33,8 @@ PAUSES = (1, 16, 61, 130)
 _ROUNDS = 12
 """In which everything must have come to an end."""
 
+_STEPS_OF_AN_AGENT = max(AGENT_STEPS.values())
+
 Answer = TypeVar("Answer")
 
 
@@ -45,6 +48,15 @@ class Fate(Enum):
     """The process died before the commit."""
 
 
+class Said(NamedTuple):
+    user: str
+    session: str
+    key: str
+    saying: Saying
+    by_tool: bool
+    """The model saves it at once; else it is left to the curator."""
+
+
 class TurnLifeMachine(RuleBasedStateMachine):
     stores: list[TurnLife]
 
@@ -55,144 +67,184 @@ class TurnLifeMachine(RuleBasedStateMachine):
     def begin(self) -> None:
         self.stores = self.begin_stores()
         self.names = count(1)
+        self.steps = 0
         self.promises = Promises()
+        self.seen: dict[str, View] = {}
+        """What was last seen of each user."""
         self.sessions: list[tuple[str, str]] = []
-        self.turns: dict[str, tuple[str, str, str, Saying]] = {}
-        """User, session, key and saying of every turn that was ever accepted."""
+        self.turns: dict[str, Said] = {}
+        """Of users that were not erased since."""
+        self.everything_said: dict[str, Said] = {}
         self.delivered: list[Delivered] = []
         self.workers: list[Agent | Curator] = []
         for user in USERS:
             self._open_session(user)
 
+    @rule(seed=st.integers(0, 2**64 - 1))
+    def something_happens(self, seed: int) -> None:
+        """Drawn by weight and not by Hypothesis, which likes the same few things (and seeds) over and over; what it
+        still does is to drop the steps that a failure does not need."""
+        self.steps += 1
+        random = Random(f"{seed}-{self.steps}")
+        happenings: dict[Callable[[Random], None], float] = {
+            self.a_turn_comes: 5,
+            self.a_turn_is_submitted: 1,
+            self.a_turn_is_submitted_again: 0.7,
+            self.a_turn_is_cancelled: 0.6,
+            self.a_session_is_ended: 0.3,
+            self.a_fact_is_put: 0.5,
+            self.a_fact_is_deleted: 1.5,
+            self.the_memory_is_cleared: 0.3,
+            self.the_user_is_erased: 0.15,
+            self.events_are_received: 1.5,
+            self.redis_is_wiped: 0.5,
+            self.an_event_is_worked_on: 3,
+            self.somebody_goes_on: 4,
+            self.somebody_gives_back: 1.5,
+            self.an_agent_fails: 1,
+            self.an_agent_renews: 0.5,
+            self.a_stranger_asks: 0.3,
+            self.an_operator_drives_again: 1,
+            self.an_operator_discards: 0.5,
+            self.a_replay_is_started: 0.7,
+            self.time_passes: 4,
+        }
+        happening = random.choices(list(happenings), list(happenings.values()))[0]
+        note(happening.__name__)
+        happening(random)
+
     # The user.
 
-    @rule(user=st.sampled_from(USERS), saying=st.sampled_from(SAYINGS), fate=st.sampled_from(Fate), new=st.booleans())
-    def a_turn_is_submitted(self, user: str, saying: Saying, fate: Fate, new: bool) -> None:
-        self._submit(user, saying, fate, new=new, heard=True)
+    def a_turn_comes(self, random: Random) -> None:
+        """As far as some point, and stays there until somebody goes on with it."""
+        turn = self._submit(random, new=random.random() < 0.5)
+        if turn is None:
+            return
+        self._receive()
+        stages = random.randrange(len(AGENT_STEPS) + len(CURATOR_STEPS))
+        agent = self._take(Delivered(self.turns[turn].user, WorkName(WorkKind.TURN, turn))) if stages else None
+        for _ in range(min(stages - 1, _STEPS_OF_AN_AGENT) if agent else 0):
+            self._go_on(agent)
+        if stages > _STEPS_OF_AN_AGENT + 1:
+            self._receive()
+            curator = self._take(Delivered(self.turns[turn].user, WorkName(WorkKind.CURATE_TURN, turn)))
+            if stages > _STEPS_OF_AN_AGENT + 2:
+                self._go_on(curator)
 
-    @rule(user=st.sampled_from(USERS), saying=st.sampled_from(SAYINGS))
-    def the_gateway_dies_before_it_publishes(self, user: str, saying: Saying) -> None:
-        self._submit(user, saying, Fate.ANSWERED, new=True, heard=False)
+    def a_turn_is_submitted(self, random: Random) -> None:
+        """The gateway may die before it publishes."""
+        self._submit(random, _any_fate(random), new=random.random() < 0.3, heard=random.random() < 0.5)
 
-    @precondition(lambda self: self.turns)
-    @rule(data=st.data(), other=st.booleans())
-    def a_turn_is_submitted_again(self, data: st.DataObject, other: bool) -> None:
+    def a_turn_is_submitted_again(self, random: Random) -> None:
         """With its key; with other words that is refused."""
-        name = data.draw(st.sampled_from(sorted(self.turns)))
-        user, session, key, saying = self.turns[name]
-        saying = next(each for each in SAYINGS if each != saying) if other else saying
+        if not self.turns:
+            return
+        name = random.choice(sorted(self.turns))
+        user, session, key, said, _ = self.turns[name]
+        saying = random.choice([said, *SAYINGS])
         answer = self._ask(lambda store: store.submit(user, session, key, saying, f"{name}-again"))
-        if not isinstance(answer, ProblemCode):
+        if isinstance(answer, Accepted):
             self.promises.accepted_again(user, name, answer.turn)
-            self.turns[answer.turn] = (user, session, key, saying)
+            assert answer.turn == name
+            assert saying == said
 
-    @precondition(lambda self: self.turns)
-    @rule(data=st.data(), fate=st.sampled_from(Fate))
-    def a_turn_is_cancelled(self, data: st.DataObject, fate: Fate) -> None:
-        turn = data.draw(st.sampled_from(sorted(self.turns)))
-        user = self.turns[turn][0]
-        self._ask(lambda store: store.cancel(user, turn), fate, repeatable=True)
+    def a_turn_is_cancelled(self, random: Random) -> None:
+        if self.turns:
+            turn = random.choice(sorted(self.turns)[-3:])
+            user = self.turns[turn].user
+            self._ask(lambda store: store.cancel(user, turn), _any_fate(random), repeatable=True)
 
-    @rule(data=st.data(), fate=st.sampled_from(Fate))
-    def a_session_is_ended(self, data: st.DataObject, fate: Fate) -> None:
-        user, session = data.draw(st.sampled_from(self.sessions))
-        self._ask(lambda store: store.end_session(user, session), fate, repeatable=True)
+    def a_session_is_ended(self, random: Random) -> None:
+        user, session = random.choice(self.sessions)
+        self._ask(lambda store: store.end_session(user, session), _any_fate(random), repeatable=True)
 
-    @rule(user=st.sampled_from(USERS), saying=st.sampled_from(SAYINGS))
-    def a_fact_is_put(self, user: str, saying: Saying) -> None:
+    def a_fact_is_put(self, random: Random) -> None:
+        user, saying = random.choice(USERS), random.choice(SAYINGS)
         self._ask(lambda store: store.put(user, saying))
-        self.promises.put(user, saying)
 
-    @rule(user=st.sampled_from(USERS), key=st.sampled_from(KEYS), fate=st.sampled_from(Fate))
-    def a_fact_is_deleted(self, user: str, key: str, fate: Fate) -> None:
-        known = key in self._view(user).facts
-        answer = self._ask(lambda store: store.delete(user, key), fate, repeatable=known)
+    def a_fact_is_deleted(self, random: Random) -> None:
+        user, fate = random.choice(USERS), _any_fate(random)
+        known = sorted(self.seen[user].facts)
+        key = random.choice(known or KEYS)
+        answer = self._ask(lambda store: store.delete(user, key), fate, repeatable=bool(known))
         if not isinstance(answer, ProblemCode) and known and fate is not Fate.NEVER_DONE:
             self.promises.deleted(user, key, self._view(user).seq)
 
-    @rule(user=st.sampled_from(USERS), fate=st.sampled_from(Fate))
-    def the_memory_is_cleared(self, user: str, fate: Fate) -> None:
-        request = self._new("clear")
+    def the_memory_is_cleared(self, random: Random) -> None:
+        user, fate, request = random.choice(USERS), _any_fate(random), self._new("clear")
         self._ask(lambda store: store.clear(user, request), fate, repeatable=True)
         if fate is not Fate.NEVER_DONE:
             self.promises.cleared(user)
 
-    @rule(user=st.sampled_from(USERS), fate=st.sampled_from(Fate), sure=st.integers(0, 2))
-    def the_user_is_erased(self, user: str, fate: Fate, sure: int) -> None:
-        if sure:  # else there would be little left to look at
-            return
-        request = self._new("erase")
+    def the_user_is_erased(self, random: Random) -> None:
+        user, fate, request = random.choice(USERS), _any_fate(random), self._new("erase")
         self._ask(lambda store: store.erase(user, request), fate, repeatable=True)
         if fate is not Fate.NEVER_DONE:
             self.promises.erased(user)
-            assert not self._view(user).turns
-            assert not self._view(user).work
+            view = self._view(user)
+            assert view == View(view.seq, view.generation)
+            self.turns = {name: each for name, each in self.turns.items() if each.user != user}
             self._open_session(user)
 
     # Events.
 
-    @rule()
-    def events_are_received(self) -> None:
+    def events_are_received(self, _: Random) -> None:
         self._receive()
 
-    @rule()
-    def redis_is_wiped(self) -> None:
+    def redis_is_wiped(self, _: Random) -> None:
         for store in self.stores:
             store.wipe_redis()
 
-    @precondition(lambda self: self.delivered)
-    @rule(data=st.data(), fate=st.sampled_from(Fate))
-    def an_event_is_worked_on(self, data: st.DataObject, fate: Fate) -> None:
+    def an_event_is_worked_on(self, random: Random) -> None:
         """Also one that was worked on before, in any order."""
-        self._take(data.draw(st.sampled_from(self.delivered)), fate)
-
-    @precondition(lambda self: self.delivered)
-    @rule(steps=st.sampled_from([*AGENT_STEPS.values()]))
-    def the_newest_event_is_worked_on(self, steps: int) -> None:
-        worker = self._take(self.delivered[-1])
-        for _ in range(steps if worker else 0):
-            self._go_on(worker)
+        if self.delivered:
+            self._take(random.choice(self.delivered[-8:]), _any_fate(random))
 
     # Workers.
 
-    @precondition(lambda self: self.workers)
-    @rule(data=st.data(), fate=st.sampled_from(Fate), point=st.sampled_from([*AGENT_STEPS, *CURATOR_STEPS]))
-    def somebody_goes_on(self, data: st.DataObject, fate: Fate, point: CrashPoint) -> None:
+    def somebody_goes_on(self, random: Random) -> None:
         """Until it dies; one that was thought dead too."""
-        worker = data.draw(st.sampled_from(self.workers[-6:]))
-        for step in range(max(1, {**AGENT_STEPS, **CURATOR_STEPS}[point])):
-            self._go_on(worker, fate if step == 0 else Fate.ANSWERED)
+        if self.workers:
+            worker, point = random.choice(self.workers[-5:]), random.choice([*AGENT_STEPS, *CURATOR_STEPS])
+            self._go_on(worker, _any_fate(random))
+            for _ in range({**AGENT_STEPS, **CURATOR_STEPS}[point]):
+                self._go_on(worker)
 
-    @precondition(lambda self: self.workers)
-    @rule(data=st.data(), spend=st.booleans(), retry_in=st.sampled_from([0, 10]))
-    def somebody_gives_back(self, data: st.DataObject, spend: bool, retry_in: int) -> None:
+    def somebody_gives_back(self, random: Random) -> None:
         """A failure spends an attempt; a shutdown, or a dependency that is down, spends none."""
-        worker = data.draw(st.sampled_from(self.workers[-6:]))
+        if not self.workers:
+            return
+        worker = random.choice(self._holding() or self.workers[-3:])
+        spend, retry_in = random.random() < 0.7, random.choice([0, 10])
         if isinstance(worker, Agent):
+            agent = worker
             self._ask(
-                lambda store: store.give_back(worker.user, worker.turn, worker.token, spend=spend, retry_in=retry_in)
+                lambda store: store.give_back(agent.user, agent.turn, agent.token, spend=spend, retry_in=retry_in)
             )
         else:
+            curator = worker
             self._ask(
-                lambda store: store.fail_curation(worker.user, worker.turn, worker.run, worker.token, spend=spend)
+                lambda store: store.fail_curation(curator.user, curator.turn, curator.run, curator.token, spend=spend)
             )
 
-    @precondition(lambda self: any(isinstance(each, Agent) for each in self.workers))
-    @rule(data=st.data(), fate=st.sampled_from(Fate), renews=st.booleans())
-    def an_agent_fails_or_renews(self, data: st.DataObject, fate: Fate, renews: bool) -> None:
-        agents = [each for each in self.workers if isinstance(each, Agent)]
-        agent = data.draw(st.sampled_from(agents[-4:]))
-        if renews:
-            self._ask(lambda store: store.renew(agent.user, agent.turn, agent.token), fate, repeatable=True)
-        else:
-            self._finish(agent, fate, failed=True)
+    def an_agent_fails(self, random: Random) -> None:
+        agents = [each for each in self._holding() or self.workers[-3:] if isinstance(each, Agent)]
+        if agents:
+            self._finish(random.choice(agents), _any_fate(random), failed=True)
 
-    @precondition(lambda self: self.turns)
-    @rule(data=st.data())
-    def a_stranger_asks(self, data: st.DataObject) -> None:
-        turn = data.draw(st.sampled_from(sorted(self.turns)))
-        stranger = next(each for each in USERS if each != self.turns[turn][0])
-        token = self._new("token")
+    def an_agent_renews(self, random: Random) -> None:
+        agents = [each for each in self._holding() or self.workers[-3:] if isinstance(each, Agent)]
+        if agents:
+            agent = random.choice(agents)
+            self._ask(
+                lambda store: store.renew(agent.user, agent.turn, agent.token), _any_fate(random), repeatable=True
+            )
+
+    def a_stranger_asks(self, random: Random) -> None:
+        if not self.turns:
+            return
+        turn, token = random.choice(sorted(self.turns)), self._new("token")
+        stranger = next(each for each in USERS if each != self.turns[turn].user)
         asked: list[Callable[[TurnLife], object]] = [
             lambda store: store.claim(stranger, turn, token),
             lambda store: store.cancel(stranger, turn),
@@ -204,52 +256,57 @@ class TurnLifeMachine(RuleBasedStateMachine):
 
     # Operators, the service's own beats, and time.
 
-    @precondition(lambda self: self._all_work())
-    @rule(data=st.data(), again=st.booleans(), fate=st.sampled_from(Fate))
-    def an_operator_acts(self, data: st.DataObject, again: bool, fate: Fate) -> None:
-        work = data.draw(st.sampled_from(self._all_work(newest_first=again)))
-        if again:
+    def an_operator_drives_again(self, random: Random) -> None:
+        """Dead work, if there is any."""
+        states = {work: state for view in self.seen.values() for work, (state, _) in view.work.items()}
+        dead = [work for work, state in states.items() if state in (WorkState.DEAD, WorkState.DISCARDED)]
+        work, fate = random.choice(dead or self._work() or [None]), _any_fate(random)
+        if work is not None:
             answer = self._ask(lambda store: store.redrive(work), fate)
             if answer is None and fate is not Fate.NEVER_DONE:
                 self.promises.driven_again(work)
-        else:
-            self._ask(lambda store: store.discard(work), fate)
 
-    @rule(user=st.sampled_from(USERS), dry_run=st.booleans())
-    def a_replay_is_started(self, user: str, dry_run: bool) -> None:
-        job = self._new("job")
+    def an_operator_discards(self, random: Random) -> None:
+        if works := self._work():
+            work = random.choice(works)
+            self._ask(lambda store: store.discard(work), _any_fate(random))
+
+    def a_replay_is_started(self, random: Random) -> None:
+        job, user, dry_run = self._new("job"), random.choice(USERS), random.random() < 0.3
         self._ask(lambda store: store.start_replay(job, user, dry_run=dry_run))
+        if random.random() < 0.7:
+            self._beat(PAUSES[0], dies=random.random() < 0.3)
+            self._receive()
 
-    @rule(seconds=st.sampled_from(PAUSES), dies=st.booleans())
-    def time_passes(self, seconds: int, dies: bool) -> None:
-        self._beat(seconds, dies=dies)
+    def time_passes(self, random: Random) -> None:
+        self._beat(random.choice(PAUSES), dies=random.random() < 0.3)
 
     # What must hold.
 
     @invariant()
     def every_promise_is_kept(self) -> None:
-        if hasattr(self, "promises"):
+        if hasattr(self, "seen"):
             for user in USERS:
-                self.promises.hold(user, self._view(user))
+                self.seen[user] = self._view(user)
+                self.promises.hold(user, self.seen[user])
 
     def teardown(self) -> None:
         """From now on nobody dies any more: whatever was accepted comes to an end, and once."""
-        if not hasattr(self, "promises"):
+        if not hasattr(self, "seen"):
             return
+        self.every_promise_is_kept()
         for _ in range(_ROUNDS):
             self._beat(61, dies=False)
             self._receive()
             for event in self.delivered[:]:
-                if self._is_open(event):
-                    worker = self._take(event)
-                    for _ in range(5 if worker else 0):
-                        self._go_on(worker)
-            self._receive()
+                worker = self._take(event) if self._is_open(event.work) else None
+                for _ in range(5 if worker else 0):
+                    self._go_on(worker)
             self.every_promise_is_kept()
-            if not any(self._is_open(Delivered("", work)) for work in self._all_work()):
+            if not any(self._is_open(work) for view in self.seen.values() for work in view.work):
                 break
-        for user in USERS:
-            self.promises.hold_when_settled(user, self._view(user))
+        for view in self.seen.values():
+            self.promises.hold_when_settled(view)
 
     # How.
 
@@ -280,18 +337,19 @@ class TurnLifeMachine(RuleBasedStateMachine):
         assert not isinstance(view, ProblemCode)
         return view
 
-    def _all_work(self, *, newest_first: bool = False) -> list[WorkName]:
-        """Of turns, and of what follows them; `newest_first` puts what has died at the front."""
-        if not hasattr(self, "promises"):
-            return []
-        found = {work: state for user in USERS for work, (state, _) in self._view(user).work.items()}
-        found = {work: state for work, state in found.items() if work.kind is not WorkKind.CLOSE_SESSION}
-        dead = (WorkState.DEAD, WorkState.DISCARDED)
-        return sorted(found, key=lambda work: (newest_first and found[work] not in dead, work))
+    def _work(self) -> list[WorkName]:
+        """Of turns, and of what follows them."""
+        return sorted(
+            work for view in self.seen.values() for work in view.work if work.kind is not WorkKind.CLOSE_SESSION
+        )
 
-    def _is_open(self, event: Delivered) -> bool:
-        states = {work: state for user in USERS for work, (state, _) in self._view(user).work.items()}
-        return states.get(event.work) in (WorkState.PENDING, WorkState.LEASED)
+    def _holding(self) -> list[Agent | Curator]:
+        """Those from whom nobody has taken their work yet."""
+        return [each for each in self.workers if self.promises.holds(each.work, each.token)]
+
+    def _is_open(self, work: WorkName) -> bool:
+        states = (view.work[work][0] for view in self.seen.values() if work in view.work)
+        return any(state in (WorkState.PENDING, WorkState.LEASED) for state in states)
 
     def _open_session(self, user: str) -> str:
         session = self._new("session")
@@ -299,16 +357,18 @@ class TurnLifeMachine(RuleBasedStateMachine):
         self.sessions.append((user, session))
         return session
 
-    def _submit(self, user: str, saying: Saying, fate: Fate, *, new: bool, heard: bool) -> None:
+    def _submit(self, random: Random, fate: Fate = Fate.ANSWERED, *, new: bool, heard: bool = True) -> str | None:
+        user, saying = random.choice(USERS), random.choice(SAYINGS)
         session = self._open_session(user) if new else [name for owner, name in self.sessions if owner == user][-1]
         turn, key = self._new("turn"), self._new("key")
         answer = self._ask(lambda store: store.submit(user, session, key, saying, turn), fate, repeatable=True)
-        if answer is None or isinstance(answer, ProblemCode):
-            return
+        if not isinstance(answer, Accepted):
+            return None
         self.promises.accepted(user, session, answer)
-        self.turns[answer.turn] = (user, session, key, saying)
+        self.turns[turn] = self.everything_said[turn] = Said(user, session, key, saying, random.random() < 0.5)
         if heard:
-            self._publish(user, WorkName(WorkKind.TURN, answer.turn))
+            self._publish(user, WorkName(WorkKind.TURN, turn))
+        return turn
 
     def _publish(self, user: str, work: WorkName) -> None:
         for store in self.stores:
@@ -319,7 +379,9 @@ class TurnLifeMachine(RuleBasedStateMachine):
         assert not isinstance(events, ProblemCode)
         for work in events:
             owners = {session: user for user, session in self.sessions}
-            user = owners[work.subject] if work.kind is WorkKind.CLOSE_SESSION else self.turns[work.subject][0]
+            user = (
+                owners[work.subject] if work.kind is WorkKind.CLOSE_SESSION else self.everything_said[work.subject].user
+            )
             self.delivered.append(Delivered(user, work))
 
     def _take(self, event: Delivered, fate: Fate = Fate.ANSWERED) -> Agent | Curator | None:
@@ -327,18 +389,18 @@ class TurnLifeMachine(RuleBasedStateMachine):
         if kind is WorkKind.CLOSE_SESSION:
             self._ask(lambda store: store.finish_closing(user, subject), fate, repeatable=True)
             return None
-        saying = self.turns[subject][3]
+        said = self.everything_said[subject]
         worker: Agent | Curator
         if kind is WorkKind.TURN:
             claimed = self._ask(lambda store: store.claim(user, subject, token), fate, repeatable=True)
             if claimed is None or isinstance(claimed, ProblemCode):
                 return None
-            worker = Agent.that_claimed(user, subject, token, saying, claimed)
+            worker = Agent.that_claimed(user, subject, token, said.saying if said.by_tool else None, claimed)
         else:
             attempt = self._ask(lambda store: store.claim_curation(user, subject, run, token), fate, repeatable=True)
             if attempt is None or isinstance(attempt, ProblemCode):
                 return None
-            worker = Curator(user, subject, run, token, saying)
+            worker = Curator(user, subject, run, token, said.saying)
         self.promises.claimed(event.work, token)
         self.workers.append(worker)
         return worker
@@ -353,8 +415,8 @@ class TurnLifeMachine(RuleBasedStateMachine):
         """Store the answer with its call, do what was called, store the result, finish."""
         if agent.last is Shape.RESULT:
             self._finish(agent, fate, failed=False)
-        elif agent.last is Shape.CALL and not agent.saved:
-            self._save(agent, fate)
+        elif agent.last is Shape.CALL and agent.saying is not None and not agent.saved:
+            self._save(agent, agent.saying, fate)
         else:
             entries = agent.next_entries()
             head = self._ask(
@@ -366,15 +428,16 @@ class TurnLifeMachine(RuleBasedStateMachine):
                 self.promises.wrote(agent.user, agent.turn, agent.token)
                 agent.appended(entries, head)
 
-    def _save(self, agent: Agent, fate: Fate) -> None:
+    def _save(self, agent: Agent, saying: Saying, fate: Fate) -> None:
+        before = self._view(agent.user).facts
         action = self._ask(
-            lambda store: store.save(agent.user, agent.turn, agent.token, agent.call, agent.saying),
+            lambda store: store.save(agent.user, agent.turn, agent.token, agent.call, saying),
             fate,
             repeatable=True,
         )
         if action is not None and not isinstance(action, ProblemCode):
             self.promises.wrote(agent.user, agent.turn, agent.token)
-            self.promises.told(agent.saying, action, self._view(agent.user))
+            self.promises.told(saying, action, before, self._view(agent.user).facts)
             agent.saved = True
 
     def _finish(self, agent: Agent, fate: Fate, *, failed: bool) -> None:
@@ -398,7 +461,7 @@ class TurnLifeMachine(RuleBasedStateMachine):
         if actions is not None and not isinstance(actions, ProblemCode):
             self.promises.ingested(WorkName(WorkKind.CURATE_TURN, curator.turn, curator.run), curator.token)
             if actions:
-                self.promises.told(curator.saying, actions[0], self._view(curator.user), unless=before)
+                self.promises.told(curator.saying, actions[0], before, self._view(curator.user).facts)
 
     def _beat(self, seconds: int, *, dies: bool) -> None:
         for store in self.stores:
@@ -406,6 +469,10 @@ class TurnLifeMachine(RuleBasedStateMachine):
         for beat in (lambda store: store.sweep(dies=dies), lambda store: store.replay_beat(dies=dies)):
             died = {_dies(store, beat) for store in self.stores}
             assert len(died) == 1, "one of the stores died"
+
+
+def _any_fate(random: Random) -> Fate:
+    return random.choices([Fate.ANSWERED, Fate.ANSWER_LOST, Fate.NEVER_DONE], [5, 2, 1])[0]
 
 
 def _answer(store: TurnLife, what: Callable[[TurnLife], Answer]) -> Answer | ProblemCode:

@@ -43,6 +43,9 @@ class Promises:
     def claimed(self, work: WorkName, token: str) -> None:
         self._holder[work] = token
 
+    def holds(self, work: WorkName, token: str) -> bool:
+        return self._holder.get(work) == token
+
     def wrote(self, user: str, turn: str, token: str) -> None:
         assert self._holder.get(WorkName(WorkKind.TURN, turn)) == token, "somebody wrote without the lease"
 
@@ -52,14 +55,13 @@ class Promises:
     def ingested(self, work: WorkName, token: str) -> None:
         assert self._ingested_by.setdefault(work, token) == token, "curated by two curators"
 
-    def told(self, saying: Saying, action: str, view: View, *, unless: Mapping[str, KnownFact] | None = None) -> None:
-        """What the user was told was remembered, was remembered. `unless`: what was known before, for an answer that
-        repeats an older one, after which the user may have said something else."""
-        if FactAction(action).remembered and (unless is None or unless.get(saying.key) != view.facts.get(saying.key)):
-            assert view.facts[saying.key].value == saying.value
-
-    def put(self, user: str, saying: Saying) -> None:
-        """The user's own word needs no proof; it is newer than everything."""
+    def told(
+        self, saying: Saying, action: str, before: Mapping[str, KnownFact], after: Mapping[str, KnownFact]
+    ) -> None:
+        """What the user was told was remembered, was remembered. An answer that repeats an older one changes nothing:
+        the user may have said something else since."""
+        if FactAction(action).remembered and before != after:
+            assert after[saying.key].value == saying.value
 
     def deleted(self, user: str, key: str, seq: int) -> None:
         self._deleted[user, key] = seq
@@ -71,7 +73,7 @@ class Promises:
         self.cleared(user)
         for turn in self._turns.pop(user, {}):
             self._finished_by.pop(turn, None)
-        self._seen[user] = View(self._seen[user].seq, self._seen[user].generation, {}, {}, {}, {}, {}, {})
+        self._seen[user] = View(self._seen[user].seq, self._seen[user].generation)
 
     def driven_again(self, work: WorkName) -> None:
         """An operator has it begin anew: it may end once more."""
@@ -99,7 +101,8 @@ class Promises:
                 self._holder.pop(work, None)
         self._seen[user] = view
 
-    def hold_when_settled(self, user: str, view: View) -> None:
+    @staticmethod
+    def hold_when_settled(view: View) -> None:
         still_open = [work for work, (state, _) in view.work.items() if state in _OPEN_WORK]
         assert not still_open, "work that nobody would ever do"
         assert not [turn for turn, (status, _) in view.turns.items() if TurnStatus(status).open]

@@ -49,7 +49,7 @@ def test_every_crash_point_has_its_place() -> None:
 def test_the_specification_keeps_every_promise() -> None:
     run_state_machine_as_test(
         OnTheSpecification,
-        settings=settings(max_examples=150, stateful_step_count=40, deadline=None, suppress_health_check=_CHECKS),
+        settings=settings(max_examples=100, stateful_step_count=40, deadline=None, suppress_health_check=_CHECKS),
     )
 
 
@@ -59,7 +59,7 @@ def test_the_memory_service_answers_as_specified(module_database: DatabaseUrls, 
     try:
         run_state_machine_as_test(
             OnTheRealServers,
-            settings=settings(max_examples=25, stateful_step_count=30, deadline=None, suppress_health_check=_CHECKS),
+            settings=settings(max_examples=15, stateful_step_count=30, deadline=None, suppress_health_check=_CHECKS),
         )
     finally:
         OnTheRealServers.served.close()

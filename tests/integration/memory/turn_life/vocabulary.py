@@ -6,7 +6,7 @@ Everything has a short name instead of an id, so that two stores can give the sa
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
@@ -87,15 +87,15 @@ class View:
 
     seq: int
     generation: int
-    sessions: Mapping[str, str]
+    sessions: Mapping[str, str] = field(default_factory=dict)
     """Open or ended."""
-    turns: Mapping[str, tuple[str, int]]
+    turns: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     """Status and attempt."""
-    logs: Mapping[str, tuple[LogLine, ...]]
-    work: Mapping[WorkName, tuple[str, int]]
+    logs: Mapping[str, tuple[LogLine, ...]] = field(default_factory=dict)
+    work: Mapping[WorkName, tuple[str, int]] = field(default_factory=dict)
     """State and attempts."""
-    facts: Mapping[str, KnownFact]
-    replays: Mapping[tuple[str, str], str]
+    facts: Mapping[str, KnownFact] = field(default_factory=dict)
+    replays: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """State of each turn of each job."""
 
 

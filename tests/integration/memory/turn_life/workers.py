@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from tests.integration.memory.turn_life.vocabulary import Claimed, Entry, LogLine, Saying, Shape, WorkName
 
 from common.crash_points import CrashPoint
+from common.memory_api.dispatch import WorkKind
 
 AGENT_STEPS: Mapping[CrashPoint, int] = {
     CrashPoint.AGENT_CLAIMED: 0,
@@ -45,7 +46,8 @@ class Agent:
     user: str
     turn: str
     token: str
-    saying: Saying
+    saying: Saying | None
+    """What its model calls `save_memory` with, if it does."""
     head: int
     last: Shape | None
     """The turn's last entry."""
@@ -54,9 +56,13 @@ class Agent:
     """Since the call was stored, by this agent."""
 
     @classmethod
-    def that_claimed(cls, user: str, turn: str, token: str, saying: Saying, claimed: Claimed) -> "Agent":
+    def that_claimed(cls, user: str, turn: str, token: str, saying: Saying | None, claimed: Claimed) -> "Agent":
         mine = [line.shape for line in claimed.log if line.turn == turn]
         return cls(user, turn, token, saying, claimed.head, mine[-1] if mine else None, mine.count(Shape.CALL))
+
+    @property
+    def work(self) -> WorkName:
+        return WorkName(WorkKind.TURN, self.turn)
 
     @property
     def call(self) -> str:
@@ -86,6 +92,10 @@ class Curator:
     run: int
     token: str
     saying: Saying
+
+    @property
+    def work(self) -> WorkName:
+        return WorkName(WorkKind.CURATE_TURN, self.turn, self.run)
 
 
 @dataclass(frozen=True)
