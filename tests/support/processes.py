@@ -96,6 +96,10 @@ class Processes:
             trust_env=False,
         )
 
+    def tell(self, name: str, environment: Mapping[str, str]) -> None:
+        """Add to what a service is told when it is started next, or replace it."""
+        self._environments[name] |= environment
+
     async def start_all(self) -> None:
         await self.valkey.start()
         await create_stream_groups(self.redis_url)
@@ -127,6 +131,13 @@ class Processes:
     async def wait_ended(self, name: str, timeout: float = 30.0) -> int:
         """Wait until it has ended by itself, and return its exit code (-9 after SIGKILL)."""
         return await self._services.child(name).wait(timeout)
+
+    def has_ended(self, name: str) -> bool:
+        return self._services.child(name).exit_code is not None
+
+    def was_killed(self, name: str) -> bool:
+        """Whether it has ended by SIGKILL."""
+        return self._services.child(name).exit_code == -signal.SIGKILL
 
     def kill(self, name: str) -> None:
         """SIGKILL."""

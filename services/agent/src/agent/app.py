@@ -39,6 +39,7 @@ from common.crash_points import CrashPoint, CrashPoints
 from common.ids import IdFactory, new_id
 from common.memory_api.client import MemoryClient
 from common.memory_api.turns import ModelCallKind
+from common.streams.connection import connection_class
 from common.streams.consumer import AnyEvent, EventConsumer, Subscription
 from common.streams.consumer_process import run_consumer
 from common.streams.names import AGENT_GROUP
@@ -220,8 +221,10 @@ def _embedder(settings: CatalogueSettings) -> OpenAIEmbedder:
 
 def _progress_redis(settings: AgentSettings) -> Redis:
     """Without retries: progress is best effort and must not hold up a turn."""
+    redis_url = settings.redis_url.get_secret_value()
     return Redis.from_url(
-        settings.redis_url.get_secret_value(),
+        redis_url,
+        connection_class=connection_class(redis_url),
         socket_timeout=1.0,
         socket_connect_timeout=0.5,
         retry=Retry(NoBackoff(), 0),

@@ -14,6 +14,7 @@ from common.crash_points import CrashPoints
 from common.ids import new_id
 from common.memory_api.client import MemoryClient
 from common.memory_api.turns import ModelCallKind
+from common.streams.connection import connection_class
 from common.streams.consumer import EventConsumer, Subscription
 from common.streams.consumer_process import run_consumer
 from common.streams.names import CURATOR_GROUP, SESSION_GROUP
@@ -45,7 +46,13 @@ async def open_curator(settings: CuratorSettings, metrics: Metrics) -> AsyncIter
         closing.push_async_callback(memory.close)
         model = open_model_client(settings, clock, lambda: f"call_{new_id().hex}")
         closing.push_async_callback(model.close)
-        redis = Redis.from_url(redis_url, socket_timeout=1.0, socket_connect_timeout=0.5, retry=Retry(NoBackoff(), 0))
+        redis = Redis.from_url(
+            redis_url,
+            connection_class=connection_class(redis_url),
+            socket_timeout=1.0,
+            socket_connect_timeout=0.5,
+            retry=Retry(NoBackoff(), 0),
+        )
         closing.push_async_callback(redis.aclose)
 
         def progress_of(turn_id: UUID) -> ProgressWriter:

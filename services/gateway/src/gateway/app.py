@@ -16,6 +16,7 @@ from common.clock import Clock, SystemClock
 from common.crash_points import CrashPoints
 from common.ids import IdFactory, new_id
 from common.memory_api.client import MemoryClient
+from common.streams.connection import connection_class
 from common.streams.sending import EventSender
 from common.telemetry.http import NO_FASTAPI_TELEMETRY, HttpTelemetry
 from common.telemetry.metrics import Metrics
@@ -81,7 +82,12 @@ def create_app(
     memory = MemoryService(client)
     commands = _redis(settings.redis_url, _COMMAND_TIMEOUT_SECONDS)
     blocking = _redis(settings.redis_url, BLOCK_SECONDS + _COMMAND_TIMEOUT_SECONDS)
-    broker = RedisBroker(settings.redis_url, logger=None, retry=_no_retry())  # type: ignore[arg-type]
+    broker = RedisBroker(
+        settings.redis_url,
+        connection_class=connection_class(settings.redis_url),
+        logger=None,  # type: ignore[arg-type]
+        retry=_no_retry(),
+    )
     reader = ProgressReader(
         blocking, commands, clock, make_id, queue_length=settings.event_queue_length, jitter=random.random
     )
@@ -187,7 +193,11 @@ def _timing(settings: GatewaySettings) -> FollowTiming:
 
 def _redis(url: str, timeout_seconds: float) -> Redis:
     return Redis.from_url(
-        url, socket_timeout=timeout_seconds, socket_connect_timeout=_COMMAND_TIMEOUT_SECONDS, retry=_no_retry()
+        url,
+        connection_class=connection_class(url),
+        socket_timeout=timeout_seconds,
+        socket_connect_timeout=_COMMAND_TIMEOUT_SECONDS,
+        retry=_no_retry(),
     )
 
 

@@ -15,6 +15,7 @@ from common.crash_points import CrashPoints
 from common.ids import new_id
 from common.logs import get_logger
 from common.process.health import health_router
+from common.streams.connection import connection_class
 from common.streams.sending import EventSender
 from common.telemetry.http import NO_FASTAPI_TELEMETRY, HttpTelemetry
 from common.telemetry.metrics import Metrics
@@ -65,8 +66,15 @@ def build(settings: MemorySettings, clock: Clock | None = None, metrics: Metrics
     crash_points = CrashPoints.from_environment()
     database = build_database(settings, policy, clock, metrics)
     redis_url = settings.redis_url.get_secret_value()
-    broker = RedisBroker(redis_url, socket_timeout=5.0, socket_connect_timeout=2.0, health_check_interval=10)
-    redis = Redis.from_url(redis_url, socket_timeout=5.0, socket_connect_timeout=2.0)
+    connecting = connection_class(redis_url)
+    broker = RedisBroker(
+        redis_url,
+        connection_class=connecting,
+        socket_timeout=5.0,
+        socket_connect_timeout=2.0,
+        health_check_interval=10,
+    )
+    redis = Redis.from_url(redis_url, connection_class=connecting, socket_timeout=5.0, socket_connect_timeout=2.0)
     publisher = EventPublisher(EventSender(broker, metrics), redis, new_id)
     sweeper = Sweeper(
         database,

@@ -329,6 +329,8 @@ class TurnLifeMachine(RuleBasedStateMachine):
 
     def _alike(self, what: Callable[[TurnLife], Answer]) -> Answer | ProblemCode:
         answers = [_answer(store, what) for store in self.stores]
+        if not isinstance(answers[0], View):
+            note(f"  {answers[0]}")
         assert all(each == answers[0] for each in answers), f"the stores disagree: {answers}"
         return answers[0]
 

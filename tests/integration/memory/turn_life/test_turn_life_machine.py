@@ -7,7 +7,7 @@ memory service on PostgreSQL and Valkey: fewer lives, in which it must answer wh
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 from tests.integration.memory.turn_life.machine import TurnLifeMachine
 from tests.integration.memory.turn_life.served import ServedTurnLife
@@ -59,7 +59,13 @@ def test_the_memory_service_answers_as_specified(module_database: DatabaseUrls, 
     try:
         run_state_machine_as_test(
             OnTheRealServers,
-            settings=settings(max_examples=15, stateful_step_count=30, deadline=None, suppress_health_check=_CHECKS),
+            settings=settings(
+                max_examples=15,
+                stateful_step_count=30,
+                deadline=None,
+                suppress_health_check=_CHECKS,
+                phases=[Phase.reuse, Phase.generate],  # making a failing life shorter would take many minutes
+            ),
         )
     finally:
         OnTheRealServers.served.close()

@@ -27,6 +27,7 @@ from redis.exceptions import ReadOnlyError, RedisError, ResponseError
 from common.clock import Clock
 from common.events import EventAdapter, SessionClosed, TurnCompleted, TurnRequested
 from common.logs import get_logger
+from common.streams.connection import connection_class
 from common.streams.names import StreamGroup, stream_of
 from common.streams.observation import HandlingMetrics, handling_span
 from common.streams.sending import EventSender
@@ -80,6 +81,7 @@ class EventConsumer:
         self._handling = HandlingMetrics(metrics, clock)
         self._broker = RedisBroker(
             redis_url,
+            connection_class=connection_class(redis_url),
             socket_timeout=_SOCKET_TIMEOUT,
             socket_connect_timeout=2.0,
             retry=Retry(EqualJitterBackoff(cap=1.0, base=0.05), retries=20),
@@ -90,7 +92,11 @@ class EventConsumer:
         )
         self._sender = EventSender(self._broker, metrics)
         self._redis = Redis.from_url(
-            redis_url, socket_timeout=2.0, socket_connect_timeout=2.0, retry=Retry(NoBackoff(), 0)
+            redis_url,
+            connection_class=connection_class(redis_url),
+            socket_timeout=2.0,
+            socket_connect_timeout=2.0,
+            retry=Retry(NoBackoff(), 0),
         )
         self._slots = [
             self._subscribe(subscription, number)
