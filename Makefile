@@ -23,7 +23,7 @@ TOKEN_USER := me
 TARGET := local
 
 .PHONY: help setup lock lock-parts demo run chat usage token up down check-invariants replay check format contracts metrics providers \
-  bench-cache bench-overhead eval-memory eval-skills clean \
+  bench-cache bench-overhead bench-streams eval-memory eval-skills chaos clean \
   test test-services test-containers test-compose
 
 help: ## Show this list
@@ -147,11 +147,19 @@ test-containers: setup ## Integration and e2e tests on PostgreSQL and Valkey con
 test-compose: setup ## Containers stopped and restarted under load, images, events through nginx (needs a Docker engine)
 	$(BIN)/pytest --timeout=900 tests/containers
 
+SEED := 1
+
+chaos: setup ## Break everything around 2,000 turns and count the promises (SEED=..., SCALE=small); JSON on the last line
+	@$(BIN)/python -m tests.chaos.storm --seed $(SEED) --scale $(or $(SCALE),full)
+
 bench-cache: setup ## Measure the prefix cache under seven simulated providers (MODEL_SHADOW_URL=..., SCALE=...); JSON on the last line
 	@$(BIN)/python -m bench.cache
 
 bench-overhead: setup ## Measure what ShoppingX itself adds to a turn, on a quiet machine; JSON on the last line
 	$(BIN)/python -m bench.overhead
+
+bench-streams: setup ## Measure a gateway with 1,000 open event streams (STREAMS=..., SECONDS=...); JSON on the last line
+	@$(BIN)/python -m bench.streams $(if $(STREAMS),--streams $(STREAMS)) $(if $(SECONDS),--seconds $(SECONDS))
 
 eval-memory: setup ## Measure what long-term memory can be trusted with; PARTS="gate …" for some; JSON on the last line
 	$(BIN)/python -m bench.memory $(if $(PARTS),--parts $(PARTS))

@@ -20,6 +20,7 @@ class Answer:
 class StreamEvent:
     name: str
     data: dict[str, Any]
+    entry_id: str = ""
 
 
 class Connection:
@@ -94,11 +95,13 @@ async def _chunks(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
 
 
 def _event(block: bytes) -> StreamEvent | None:
-    name, data = "", []
+    name, entry_id, data = "", "", []
     for line in block.decode().split("\n"):
         field, _, value = line.partition(":")
         if field == "event":
             name = value.removeprefix(" ")
+        elif field == "id":
+            entry_id = value.removeprefix(" ")
         elif field == "data":
             data.append(value.removeprefix(" "))
-    return StreamEvent(name, json.loads("\n".join(data))) if name and data else None
+    return StreamEvent(name, json.loads("\n".join(data)), entry_id) if name and data else None

@@ -13,6 +13,11 @@ def cpu_of(processes: Mapping[str, int]) -> dict[str, float]:
     return {name: sum(_cpu_seconds(pid) for pid in pids) for name, pids in trees.items()}
 
 
+def rss_of(processes: Mapping[str, int]) -> dict[str, float]:
+    """Megabytes that each process itself holds now, without its children."""
+    return {name: _status(pid).get("VmRSS", 0) / 1_024 for name, pid in processes.items()}
+
+
 def peak_rss_of(processes: Mapping[str, int]) -> dict[str, float]:
     """Megabytes. For a single process its highest resident memory. For one with children (PostgreSQL) what they hold
     now, each one's own and once what they share."""

@@ -132,6 +132,9 @@ class Processes:
         """Wait until it has ended by itself, and return its exit code (-9 after SIGKILL)."""
         return await self._services.child(name).wait(timeout)
 
+    def process_id(self, name: str) -> int:
+        return self._services.child(name).pid
+
     def has_ended(self, name: str) -> bool:
         return self._services.child(name).exit_code is not None
 

@@ -9,18 +9,23 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from common.streams.connection import RedisConnection, RedisTlsConnection, connection_class
 
 
-async def write_to_a_broken_connection() -> None:
-    server = await asyncio.start_server(lambda _reader, _writer: None, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-    connection = RedisConnection("127.0.0.1", port, socket_timeout=1.0)
-    connection._reader, connection._writer = await asyncio.open_connection("127.0.0.1", port)
-    connection._writer.transport.abort()
-    await asyncio.sleep(0)  # the loop closes it
+async def until_the_other_side_ends(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     try:
-        async with asyncio.timeout(5.0):
-            await connection.send_packed_command(b"PING", check_health=False)
+        await reader.read()
+    except ConnectionError:
+        pass
     finally:
-        server.close()
+        writer.close()
+
+
+async def write_to_a_broken_connection() -> None:
+    async with await asyncio.start_server(until_the_other_side_ends, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        connection = RedisConnection(host="127.0.0.1", port=port, socket_timeout=1.0)
+        connection._reader, connection._writer = await asyncio.open_connection("127.0.0.1", port)
+        connection._writer.transport.abort()
+        await asyncio.sleep(0)  # the loop closes it
+        await connection.send_packed_command(b"PING", check_health=False)
 
 
 def test_it_is_an_outage_under_uvloop() -> None:
