@@ -110,7 +110,7 @@ class Shopper:
 
     async def _take_turn(self, text: str) -> None:
         turn_id, key = await self._say(text)
-        if self._random.random() < 0.04:
+        if self._random.random() < 0.02:
             await self._gateways.insist("POST", f"/api/turns/{turn_id}/cancel")
         if self._random.random() < 0.1:
             await self._say_again(turn_id, key, text)
