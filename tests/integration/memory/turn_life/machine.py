@@ -34,6 +34,8 @@ _ROUNDS = 12
 """In which everything must have come to an end."""
 
 _STEPS_OF_AN_AGENT = max(AGENT_STEPS.values())
+_IN_CURATION = _STEPS_OF_AN_AGENT + 2
+"""The stage of a turn whose curator has claimed it and not written yet; before it: accepted, claimed, each step."""
 
 Answer = TypeVar("Answer")
 
@@ -94,7 +96,7 @@ class TurnLifeMachine(RuleBasedStateMachine):
             self.a_session_is_ended: 0.3,
             self.a_fact_is_put: 0.5,
             self.a_fact_is_deleted: 1.5,
-            self.the_memory_is_cleared: 0.3,
+            self.the_memory_is_cleared: 0.8,
             self.the_user_is_erased: 0.15,
             self.events_are_received: 1.5,
             self.redis_is_wiped: 0.5,
@@ -116,19 +118,21 @@ class TurnLifeMachine(RuleBasedStateMachine):
     # The user.
 
     def a_turn_comes(self, random: Random) -> None:
+        self._come_to(random, random.choice([*range(_STEPS_OF_AN_AGENT + 4), _IN_CURATION]))
+
+    def _come_to(self, random: Random, stages: int) -> None:
         """As far as some point, and stays there until somebody goes on with it."""
         turn = self._submit(random, new=random.random() < 0.5)
         if turn is None:
             return
         self._receive()
-        stages = random.randrange(len(AGENT_STEPS) + len(CURATOR_STEPS))
         agent = self._take(Delivered(self.turns[turn].user, WorkName(WorkKind.TURN, turn))) if stages else None
         for _ in range(min(stages - 1, _STEPS_OF_AN_AGENT) if agent else 0):
             self._go_on(agent)
-        if stages > _STEPS_OF_AN_AGENT + 1:
+        if stages >= _IN_CURATION:
             self._receive()
             curator = self._take(Delivered(self.turns[turn].user, WorkName(WorkKind.CURATE_TURN, turn)))
-            if stages > _STEPS_OF_AN_AGENT + 2:
+            if stages > _IN_CURATION:
                 self._go_on(curator)
 
     def a_turn_is_submitted(self, random: Random) -> None:
@@ -171,10 +175,17 @@ class TurnLifeMachine(RuleBasedStateMachine):
             self.promises.deleted(user, key, self._view(user).seq)
 
     def the_memory_is_cleared(self, random: Random) -> None:
-        user, fate, request = random.choice(USERS), _any_fate(random), self._new("clear")
+        """Most of all while somebody is at work, who does not know of it and goes on."""
+        if random.random() < 0.6:
+            self._come_to(random, random.choice([*range(1, _STEPS_OF_AN_AGENT), _IN_CURATION, _IN_CURATION]))
+        working = self._holding()
+        user = random.choice([each.user for each in working] or USERS)
+        fate, request = _any_fate(random), self._new("clear")
         self._ask(lambda store: store.clear(user, request), fate, repeatable=True)
         if fate is not Fate.NEVER_DONE:
             self.promises.cleared(user)
+        for worker in working:
+            self._go_on(worker)
 
     def the_user_is_erased(self, random: Random) -> None:
         user, fate, request = random.choice(USERS), _any_fate(random), self._new("erase")
