@@ -10,7 +10,7 @@ from devstack.local_files import LocalFiles
 from devstack.settings import DevstackSettings
 
 _REQUIRED = re.compile(r"\$\{([A-Z_]+):\?")
-_SECRET = re.compile(r"PASSWORD|TOKEN|KEY")
+_SECRET = re.compile(r"PASSWORD|TOKEN(?!S_PER_)|KEY")  # how many tokens a model may cost is no secret
 _DEFAULTED = re.compile(r"\$\{([A-Z_]+):-")
 
 
