@@ -3,17 +3,15 @@
 Each kind of check is a function of the expectation and the observed turn, and gives a sentence for each failure.
 """
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from tests.support.scenarios.expectation import Expectation, ExpectedFact, Matcher, OfCalls
+from tests.support.scenarios.matching import MISSING, faults_of_fields, number_in, value_at
 from tests.support.scenarios.observed import ObservedCall, ObservedTurn
 from tests.support.scenarios.products import faults_of_products
-from tests.support.scenarios.scenario import Expectation, ExpectedFact, Matcher, OfCalls
 
 _Check = Callable[[Expectation, ObservedTurn], Iterator[str]]
-_MISSING = object()
 
 
 def failures(expected: Expectation, turn: ObservedTurn) -> list[str]:
@@ -121,7 +119,7 @@ def _sums(expected: Expectation, turn: ObservedTurn) -> Iterator[str]:
     wanted = expected.sum_of_arguments
     if wanted is None:
         return
-    values = [_number(call.arguments.get(wanted.field)) for call in turn.calls_of(wanted.tool)]
+    values = [number_in(call.arguments.get(wanted.field)) for call in turn.calls_of(wanted.tool)]
     known = [value for value in values if value is not None]
     if not values or len(known) < len(values):
         yield f"{wanted.tool}: not every call has a {wanted.field}: {values}"
@@ -132,8 +130,8 @@ def _sums(expected: Expectation, turn: ObservedTurn) -> Iterator[str]:
 def _quotes(expected: Expectation, turn: ObservedTurn) -> Iterator[str]:
     for wanted in expected.quotes:
         calls = turn.calls_of(wanted.tool)
-        value = value_at(calls[-1].result, wanted.field) if calls else _MISSING
-        if value is _MISSING or value is None:
+        value = value_at(calls[-1].result, wanted.field) if calls else MISSING
+        if value is MISSING or value is None:
             yield f"{wanted.tool} gave no {wanted.field}"
         elif str(value) not in turn.reply:
             yield f"the reply does not have {value}, which {wanted.tool} gave as {wanted.field}"
@@ -225,90 +223,3 @@ _CHECKS: tuple[_Check, ...] = (
     _orders,
     _limits,
 )
-
-
-def faults_of_fields(wanted: Matcher, fields: Mapping[str, Any]) -> list[str]:
-    return [*_faults_of_values(wanted, fields), *_faults_of_words(wanted, fields), *_faults_of_amounts(wanted, fields)]
-
-
-def _faults_of_values(wanted: Matcher, fields: Mapping[str, Any]) -> Iterator[str]:
-    for path, value in wanted.equals.items():
-        found = value_at(fields, path)
-        if found is _MISSING or not _same(found, value):
-            yield f"{path} is {_shown(found)}, not {_shown(value)}"
-    for path in wanted.absent:
-        if _is_there(value_at(fields, path)):
-            yield f"{path} is there: {_shown(value_at(fields, path))}"
-    for path in wanted.present:
-        if not _is_there(value_at(fields, path)):
-            yield f"{path} is not there"
-
-
-def _faults_of_words(wanted: Matcher, fields: Mapping[str, Any]) -> Iterator[str]:
-    for path, groups in wanted.has.items():
-        texts = _texts(value_at(fields, path))
-        for group in groups:
-            words = (group,) if isinstance(group, str) else group
-            if not any(word.casefold() in text for word in words for text in texts):
-                yield f"{path} has none of {list(words)}: {_shown(value_at(fields, path))}"
-    for path, unwanted in wanted.lacks.items():
-        texts = _texts(value_at(fields, path))
-        yield from (f"{path} has {word}" for word in unwanted if any(word.casefold() in text for text in texts))
-
-
-def _faults_of_amounts(wanted: Matcher, fields: Mapping[str, Any]) -> Iterator[str]:
-    for path, most in wanted.at_most.items():
-        amount = _number(value_at(fields, path))
-        if amount is None or amount > most:
-            yield f"{path} is {_shown(value_at(fields, path))}, not at most {most}"
-    for path, least in wanted.at_least.items():
-        amount = _number(value_at(fields, path))
-        if amount is None or amount < least:
-            yield f"{path} is {_shown(value_at(fields, path))}, not at least {least}"
-
-
-def value_at(fields: Mapping[str, Any], path: str) -> Any:
-    """The value at a path like `lines.0.amount`; `_MISSING` where it leads nowhere."""
-    value: Any = fields
-    for name in path.split("."):
-        if isinstance(value, Mapping) and name in value:
-            value = value[name]
-        elif isinstance(value, list) and name.isdigit() and int(name) < len(value):
-            value = value[int(name)]
-        else:
-            return _MISSING
-    return value
-
-
-def _same(found: Any, wanted: Any) -> bool:
-    """Amounts may be written as text, and 500 is 500.00."""
-    if found == wanted:
-        return True
-    numbers = isinstance(wanted, int | float) and not isinstance(wanted, bool)
-    return numbers and _number(found) == _number(wanted)
-
-
-def _is_there(value: Any) -> bool:
-    return value is not _MISSING and value not in (None, "", [], {})
-
-
-def _texts(value: Any) -> list[str]:
-    values = value if isinstance(value, list) else [value]
-    return [_text(each).casefold() for each in values if each is not _MISSING and each is not None]
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _number(value: Any) -> Decimal | None:
-    if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
-        return None
-    try:
-        return Decimal(str(value))
-    except InvalidOperation:
-        return None
-
-
-def _shown(value: Any) -> str:
-    return "missing" if value is _MISSING else json.dumps(value, ensure_ascii=False, default=str)[:200]

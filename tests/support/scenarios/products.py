@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from tests.support.scenarios.scenario import Price, Products
+from tests.support.scenarios.expectation import Price, Products
 
 from agent.catalogue.exchange_rates import convert
 from agent.catalogue.products import Product, load_products

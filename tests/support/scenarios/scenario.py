@@ -16,8 +16,8 @@ A file is a list of scenarios. Each is played by a user of its own, over the pub
           before: [confirm_order]          # optional; what the user does first (`UserAct`)
           expect: …                        # `Expectation`
 
-What a turn is expected to be, beside what every turn must be (a valid log that extends the one before, see
-`log_faults.py`). `matcher` stands for checks of the fields of a JSON object (`Matcher`); a field may be a path, `a.b`.
+What a turn is expected to be (`expectation.py`), beside what every turn must be (a valid log that extends the one
+before, see `log_faults.py`). `MATCHER` stands for checks of the fields of a JSON object (`Matcher`); a field may be a path, `a.b`.
 
     ends: completed                        # the default; failed, cancelled
     calls: {exactly: […], in_order: […], made: […], not_made: […], at_most: {item_search: 4}}   # names of tools
@@ -26,7 +26,7 @@ What a turn is expected to be, beside what every turn must be (a valid log that 
     arguments: [{tool: item_search, of: every, MATCHER}]      # of: every (the default), any, last; no call: a failure
     sum_of_arguments: {tool: item_search, field: price_max, at_most: 1000}
     results: [{tool: landed_price, of: last, MATCHER}]
-    quotes: [{tool: landed_price, field: total.amount}]  # the reply has this value of the last result
+    quotes: [{tool: landed_price, field: total}]         # the reply has this value of the last result
     found: PRODUCTS                        # all products that searches and the picker returned (`Products`)
     listed: PRODUCTS                       # the products the user was shown
     planned: true                          # whether there is a plan in the log
@@ -41,25 +41,16 @@ What a turn is expected to be, beside what every turn must be (a valid log that 
 """
 
 from collections.abc import Iterator
-from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, model_validator
+from pydantic import Field, TypeAdapter, model_validator
+from tests.support.scenarios.expectation import Expectation, Strict, Words
 
-from agent.catalogue.allergens import ALLERGENS
-from agent.catalogue.domains import DOMAINS
-from agent.catalogue.materials import MATERIALS
-from agent.loop.corrections import Correction
-from agent.skills.catalogue import builtin_skills
-from common.memory_api.facts import FactSource, MemoryCategory
+from common.memory_api.facts import MemoryCategory
 from common.memory_api.user_data import UserSettings
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Promise(StrEnum):
@@ -87,152 +78,6 @@ class Promise(StrEnum):
     MISBEHAVIOUR = "misbehaviour"
 
 
-Tool = Literal[
-    "Skill",
-    "item_detail",
-    "item_picker",
-    "item_search",
-    "knowledge_search",
-    "landed_price",
-    "order_lookup",
-    "order_propose",
-    "recall_memories",
-    "save_memory",
-    "shopping_summary",
-]
-Words = tuple[str, ...]
-Which = Literal["every", "any", "last"]
-
-
-class Matcher(_Strict):
-    """`has` and `lacks` look for words in a text, or in any member of a list; case does not matter. A list in place of
-    a word in `has` asks for one of its words."""
-
-    equals: dict[str, Any] = Field(default_factory=dict)
-    has: dict[str, tuple[str | Words, ...]] = Field(default_factory=dict)
-    lacks: dict[str, Words] = Field(default_factory=dict)
-    at_most: dict[str, Decimal] = Field(default_factory=dict)
-    at_least: dict[str, Decimal] = Field(default_factory=dict)
-    absent: Words = Field(default=(), description="Fields that are not there, null or empty")
-    present: Words = ()
-
-    @model_validator(mode="after")
-    def _checks_something(self) -> "Matcher":
-        if not any((self.equals, self.has, self.lacks, self.at_most, self.at_least, self.absent, self.present)):
-            raise ValueError("a matcher must check something")
-        return self
-
-
-class OfCalls(Matcher):
-    tool: Tool
-    of: Which = "every"
-
-
-class Sum(_Strict):
-    tool: Tool
-    field: str
-    at_most: Decimal
-
-
-class Quote(_Strict):
-    tool: Tool
-    field: str
-
-
-class Calls(_Strict):
-    exactly: tuple[Tool, ...] | None = None
-    in_order: tuple[Tool, ...] = ()
-    made: tuple[Tool, ...] = ()
-    not_made: tuple[Tool, ...] = ()
-    at_most: dict[Tool, int] = Field(default_factory=dict)
-
-
-class InOneStep(_Strict):
-    tool: Tool
-    at_least: int
-
-
-class Price(_Strict):
-    amount: Decimal
-    currency: str
-
-
-class Products(_Strict):
-    """Judged by the catalogue's own entries. There must be one, unless `none` is asked for."""
-
-    none: bool = False
-    at_least: int = 1
-    at_most: int | None = None
-    price_at_most: Price | None = None
-    ships_to: str | None = None
-    without: Words = Field(default=(), description="Slugs of materials and allergens")
-    domains: Words = ()
-    includes: Words = Field(default=(), description="Item ids")
-    lacks: Words = Field(default=(), description="Item ids")
-    first: str | None = Field(default=None, description="Item id of the first one")
-    marked: bool | None = Field(default=None, description="Whether some have a mark, or none has")
-
-    @model_validator(mode="after")
-    def _knows_the_catalogue(self) -> "Products":
-        unknown = [slug for slug in self.without if slug not in MATERIALS and slug not in ALLERGENS]
-        unknown += [domain for domain in self.domains if domain not in DOMAINS]
-        if unknown:
-            raise ValueError(f"not in the catalogue: {', '.join(unknown)}")
-        return self
-
-
-class MemoryBlock(_Strict):
-    shown: bool = True
-    has: Words = ()
-    lacks: Words = ()
-
-
-class ExpectedFact(_Strict):
-    value: Words = Field(default=(), description="Words that its value has")
-    lacks: Words = ()
-    category: MemoryCategory | None = None
-    source: FactSource | None = None
-
-
-class Log(_Strict):
-    corrections: tuple[Correction, ...] = ()
-    notices: Words = Field(default=(), description="Words that some notice has")
-    blocks: Words = Field(default=(), description="Words that some block for this turn (L2) has")
-    lacks: Words = Field(default=(), description="Words that no notice, correction or block has")
-
-
-def _existing_skill(name: str) -> str:
-    """A user's own skill has the name they gave it."""
-    if name != "none" and not name.startswith("my/") and name not in builtin_skills().names:
-        raise ValueError(f"there is no skill {name}")
-    return name
-
-
-ExpectedOrder = Annotated[dict[str, Any], Field(min_length=1)]
-
-
-class Expectation(_Strict):
-    ends: Literal["completed", "failed", "cancelled"] = "completed"
-    calls: Calls | None = None
-    skill: Annotated[str, AfterValidator(_existing_skill)] | None = None
-    in_one_step: InOneStep | None = None
-    arguments: tuple[OfCalls, ...] = ()
-    sum_of_arguments: Sum | None = None
-    results: tuple[OfCalls, ...] = ()
-    quotes: tuple[Quote, ...] = ()
-    found: Products | None = None
-    listed: Products | None = None
-    planned: bool | None = None
-    plan: Matcher | None = None
-    session_constraints: Matcher | None = None
-    memory_block: MemoryBlock | None = None
-    facts: dict[str, ExpectedFact | Literal["absent"]] = Field(default_factory=dict)
-    orders: tuple[ExpectedOrder, ...] | None = None
-    log: Log | None = None
-    main_calls_at_most: int | None = None
-    reply_lacks: Words = ()
-
-
 class UserAct(StrEnum):
     """What a user does beside talking."""
 
@@ -240,25 +85,25 @@ class UserAct(StrEnum):
     CANCEL_ORDER = "cancel_order"
 
 
-class Turn(_Strict):
+class Turn(Strict):
     say: str
     expect: Expectation
     new_session: bool = False
     before: tuple[UserAct, ...] = ()
 
 
-class GivenFact(_Strict):
+class GivenFact(Strict):
     value: str
     category: MemoryCategory = MemoryCategory.CONSTRAINT
 
 
-class GivenSkill(_Strict):
+class GivenSkill(Strict):
     name: str
     description: str
     body: str
 
 
-class Given(_Strict):
+class Given(Strict):
     facts: dict[str, GivenFact] = Field(default_factory=dict)
     settings: dict[str, Any] = Field(default_factory=dict)
     favourites: Words = ()
@@ -271,7 +116,7 @@ class Given(_Strict):
         return self
 
 
-class Scenario(_Strict):
+class Scenario(Strict):
     name: Annotated[str, Field(pattern=r"^[a-z0-9-]+$")]
     language: Literal["zh", "en"]
     shows: Annotated[tuple[Promise, ...], Field(min_length=1)]

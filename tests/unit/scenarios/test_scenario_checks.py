@@ -6,6 +6,7 @@ from uuid import UUID, uuid4
 
 import pytest
 from tests.support.scenarios.checks import failures
+from tests.support.scenarios.expectation import Expectation
 from tests.support.scenarios.log_faults import faults_of_growth, faults_of_log, faults_of_requests
 from tests.support.scenarios.observed import (
     ObservedCall,
@@ -17,7 +18,6 @@ from tests.support.scenarios.observed import (
     plan_in,
     steps_in,
 )
-from tests.support.scenarios.scenario import Expectation
 
 from agent.context.entries import EntryFactory
 from agent.planner.plan import Intent, TurnPlan, render_plan
