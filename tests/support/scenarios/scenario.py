@@ -17,7 +17,8 @@ A file is a list of scenarios. Each is played by a user of its own, over the pub
           expect: …                        # `Expectation`
 
 What a turn is expected to be (`expectation.py`), beside what every turn must be (a valid log that extends the one
-before, see `log_faults.py`). `MATCHER` stands for checks of the fields of a JSON object (`Matcher`); a field may be a path, `a.b`.
+before, see `log_faults.py`). `MATCHER` stands for checks of the fields of a JSON object (`Matcher`); a field may be a
+path, `a.b`.
 
     ends: completed                        # the default; failed, cancelled
     calls: {exactly: […], in_order: […], made: […], not_made: […], at_most: {item_search: 4}}   # names of tools
