@@ -137,6 +137,9 @@ def render_plan(plan: TurnPlan, constraints: SessionConstraints) -> str:
 
 
 def is_plan(entry: LogEntry) -> bool:
+    """An answer that is written like one is none: the planner alone writes P_t."""
+    if entry.payload.startswith('{"role":"assistant",'):
+        return False
     return entry.kind is EntryKind.MESSAGE and f'"content":"{_MARK}\\n' in entry.payload[:80]
 
 

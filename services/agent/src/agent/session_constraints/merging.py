@@ -1,9 +1,10 @@
 """`merge_pt_lite`: what becomes of P_t when a turn has spoken (seed 002, "how it runs" 3)."""
 
-import unicodedata
 from collections.abc import Collection, Iterable
 
+from agent.catalogue.exclusion import first_mention
 from agent.session_constraints.constraints import WORDS_MAX, SessionConstraints, TurnWishes
+from common.text import normalise
 
 _BUDGET_WORDS = frozenset({"预算", "budget"})
 """What a user takes back who no longer wants a budget."""
@@ -48,8 +49,13 @@ def _of_domain(before: SessionConstraints, domain: str | None) -> SessionConstra
 
 
 def _said(words: Iterable[str], user_words: str) -> tuple[str, ...]:
-    said = _folded(user_words)
-    return tuple(word for word in words if _folded(word) and _folded(word) in said)
+    """Latin letters count as words ("tea" is not said in "steak"), Chinese ones wherever they stand."""
+    said, with_spaces = _folded(user_words), normalise(user_words)
+    return tuple(
+        word
+        for word in words
+        if (first_mention([word], "", with_spaces) if _folded(word).isascii() else _folded(word) in said)
+    )
 
 
 def _distinct(words: Iterable[str]) -> tuple[str, ...]:
@@ -67,5 +73,5 @@ def _newest(words: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _folded(text: str) -> str:
-    """Width, case and spaces make no other word."""
-    return "".join(unicodedata.normalize("NFKC", text).casefold().split())
+    """Width, case, spaces and what cannot be seen make no other word."""
+    return "".join(normalise(text).split())

@@ -10,6 +10,7 @@ from agent.context.messages import message_of, tool_calls_of, tool_results
 from agent.loop.corrections import Correction, correcting, given_corrections
 from agent.loop.hooks import HookPoint, HookView
 from agent.loop.turn import Turn
+from agent.orders.pending_order_block import is_order_block
 from agent.tools import shopping_summary
 from common.memory_api.sessions import Layer
 from model_client.arguments import read_arguments
@@ -17,6 +18,8 @@ from model_client.errors import ModelMisbehaved
 
 _ORDER_TOOLS = frozenset({"order_lookup", "order_propose"})
 _AT_MOST = 2
+_CONFIRMED = '"state":"confirmed"'
+"""As `shown_order` is written. No title can pose as it: JSON escapes the quotes of a value."""
 
 _TEXT = (
     "你没有下单、确认订单或付款的能力：只有用户本人能在订单卡上确认。刚才的答复没有发给用户。重新作答：有待确认的订单卡，"
@@ -79,7 +82,7 @@ def _shows_a_confirmed_order(turn: Turn) -> bool:
     }
     results = [result.content for _, result in tool_results(turn.log) if result.call_id in asked]
     blocks = [str(message_of(entry).get("content")) for entry in turn.log if entry.layer is Layer.L2]
-    return any("confirmed" in text or "已确认" in text for text in (*results, *blocks))
+    return any(_CONFIRMED in text for text in (*results, *(block for block in blocks if is_order_block(block))))
 
 
 order_claims = correcting(Correction.ORDER_NOT_CONFIRMED, HookPoint.POST_MODEL_CALL, 40, _text_for, at_most=_AT_MOST)
