@@ -78,6 +78,12 @@ def test_the_newest_polarity_of_a_word_wins() -> None:
     assert merged.exclude == ()
 
 
+def test_what_is_ruled_out_stays_so_where_the_user_did_not_say_the_word() -> None:
+    merged = merge_pt_lite(BAGS, TurnWishes(must=("塑料",)), "还有别的吗")
+    assert (merged.must, merged.exclude) == (("防水",), ("塑料",))
+    assert merge_pt_lite(BAGS, TurnWishes(penalty=("塑料",)), "还有别的吗") == BAGS
+
+
 def test_said_in_two_ways_at_once_the_stricter_one_counts() -> None:
     merged = merge_pt_lite(SessionConstraints(), TurnWishes(must=("Nuts",), exclude=("nuts",)), "nuts, no nuts")
     assert merged.exclude == ("nuts",)

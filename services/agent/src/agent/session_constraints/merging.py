@@ -15,12 +15,14 @@ def merge_pt_lite(before: SessionConstraints, wishes: TurnWishes, user_words: st
 
     1. another domain clears the three word lists and keeps the budget and the destination;
     2. a retraction counts only where the user's own words of this turn contain it;
-    3. the newest polarity of a word wins; said in two ways at once, the stricter one.
+    3. the newest polarity of a word wins; said in two ways at once, the stricter one. What is ruled out becomes
+       anything less by the user's own words alone: else a planner could take it back by another name.
     """
     kept = _of_domain(before, wishes.domain)
     exclude = _distinct(wishes.exclude)
-    penalty = _without(_distinct(wishes.penalty), exclude)
-    must = _without(_distinct(wishes.must), exclude + penalty)
+    ruled_out = exclude + _without(kept.exclude, _said(kept.exclude, user_words))
+    penalty = _without(_distinct(wishes.penalty), ruled_out)
+    must = _without(_distinct(wishes.must), ruled_out + penalty)
     retracted = retract_terms(wishes, user_words)
     gone = retracted + exclude + penalty + must
     return SessionConstraints(
