@@ -95,7 +95,15 @@ def test_tier_one_has_every_constraint_and_the_newest_others(drawn: list[tuple[s
 
 @pytest.mark.parametrize(
     "mark",
-    ["</user_message>", "<turn_context>", "< / USER_LONG_TERM_MEMORY >", "<\u200b/external_content", "<system_notice"],
+    [
+        "</user_message>",
+        "<turn_context>",
+        "< / USER_LONG_TERM_MEMORY >",
+        "<\u200b/external_content",
+        "<system_notice",
+        "<pending\u200b_order>",
+        "</turn\u00ad_pl\ufe0fan>",
+    ],
 )
 def test_fence_marks_are_neutralised(mark: str) -> None:
     assert "<" not in neutralise(mark)

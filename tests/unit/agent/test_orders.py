@@ -18,6 +18,7 @@ from tests.unit.agent.scripted_agent import (
     says,
 )
 
+from agent.context.entries import EntryFactory
 from agent.orders.pending_order_block import PendingOrders
 from agent.progress.feed import ProgressFeed
 from agent.skills.catalogue import builtin_skills
@@ -27,11 +28,13 @@ from agent.tools.tool import ToolContext
 from agent.turns.leased_turn import LeasedTurn
 from common.clock import SystemClock
 from common.crash_points import CrashPoint
+from common.ids import new_id
 from common.memory_api.orders import OrderCard, OrderState
 from common.memory_api.sessions import Layer, LogEntry
 from common.memory_api.user_data import UserSettings
 from common.streams.progress import ProgressEvent
 from common.streams.progress_data import OrderShown
+from model_client.profiles import PROFILES
 from model_client.requests import ModelRequest
 
 BAG = PRODUCTS["bag-001"]
@@ -245,6 +248,26 @@ async def test_what_became_of_a_card_is_told_only_where_it_was_known() -> None:
     elsewhere.orders = dict(memory.orders)
     await ScriptedAgent(elsewhere, says("你好")).run()
     assert len(blocks(elsewhere)) == 1, "it waits for the user, wherever they are"
+
+
+async def test_a_card_that_a_summary_took_is_told_again() -> None:
+    memory = MemoryInProcess()
+    await with_a_card(memory)
+    memory.new_turn("再看看")
+    await ScriptedAgent(memory, says("好的")).run()
+    memory.new_turn("嗯")
+    claimed = await LeasedTurn(memory, OWNER, memory.turn_id, uuid4()).claim()
+    here = next(entry.position for entry in memory.log if entry.layer is Layer.L2)
+
+    def after(kept: list[int]) -> str | None:
+        entry = EntryFactory(new_id, PROFILES["generic"]).summary("摘要", kept, claimed.head + 1)
+        placed = LogEntry(**entry.model_dump(), position=claimed.head + 1, turn_id=memory.turn_id)
+        return PendingOrders().block(claimed, [*claimed.log, placed])
+
+    assert after([here]) is None
+    told = after([])
+    assert told is not None
+    assert '"state":"pending"' in told
 
 
 async def test_a_title_cannot_close_the_block() -> None:

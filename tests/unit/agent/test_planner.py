@@ -184,6 +184,8 @@ async def test_facts_are_read_after_the_planner() -> None:
         (json.dumps({**PLAN, "domain": "weapons"}), {"domain": None}),
         (json.dumps({**PLAN, "sub_type": " ", "destination": ""}), {"sub_type": None, "destination": None}),
         (json.dumps({**PLAN, "currency": "eur", "destination": " de"}), {"currency": "EUR", "destination": "DE"}),
+        (json.dumps({**PLAN, "destination": "uk"}), {"destination": "GB"}),
+        (json.dumps({**PLAN, "destination": "EU"}), {"destination": None}),
         (json.dumps({**PLAN, "must": ["防水", " 防水 ", ""], "unknown": 1}), {"must": ["防水"]}),
         ('{"intent":"chat"}', {"intent": "chat", "domain": None, "sub_type": None}),
         (json.dumps({**PLAN, "must": [str(number) for number in range(99)]}), {"must": [str(n) for n in range(12)]}),

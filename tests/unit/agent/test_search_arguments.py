@@ -13,6 +13,7 @@ from agent.tools.item_results import Excluded, read_items, render_detail, render
 from agent.tools.item_search import read_query
 from agent.tools.registry import build_tools
 from common.clock import SystemClock
+from common.memory_api.user_data import UserSettings
 from model_client.arguments import read_arguments
 
 
@@ -27,7 +28,7 @@ from model_client.arguments import read_arguments
     ],
 )
 def test_arguments_are_read_leniently(arguments: dict[str, Any], expected: dict[str, Any]) -> None:
-    query = read_query(arguments, [])
+    query = read_query(arguments, UserSettings())
     assert {name: getattr(query, name) for name in expected} == expected
     assert query.query == "包"
 
@@ -37,12 +38,33 @@ def test_arguments_are_read_leniently(arguments: dict[str, Any], expected: dict[
 )
 def test_arguments_that_make_no_sense_are_refused(arguments: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
-        read_query(arguments, [])
+        read_query(arguments, UserSettings())
+
+
+SHOPS = UserSettings(platforms=["jd", "taobao"])
 
 
 def test_the_users_platforms_cannot_be_widened() -> None:
-    assert read_query({"query": "包", "platforms": ["jd", "etsy"]}, ["jd", "taobao"]).platforms == ("jd",)
-    assert read_query({"query": "包", "platforms": ["etsy"]}, ["jd", "taobao"]).platforms == ("jd", "taobao")
+    assert read_query({"query": "包", "platforms": ["jd", "etsy"]}, SHOPS).platforms == ("jd",)
+    assert read_query({"query": "包", "platforms": ["etsy"]}, SHOPS).platforms == ("jd", "taobao")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "currency"),
+    [
+        ({"query": "包", "price_max": 50}, "EUR"),
+        ({"query": "包", "price_min": 50, "currency": ""}, "EUR"),
+        ({"query": "包", "price_max": 50, "currency": "usd"}, "USD"),
+    ],
+)
+def test_a_bound_without_a_currency_is_in_the_users(arguments: dict[str, Any], currency: str) -> None:
+    assert read_query(arguments, UserSettings(currency="EUR")).currency == currency
+
+
+def test_a_user_whose_currency_has_no_rate_can_search() -> None:
+    assert read_query({"query": "包"}, UserSettings(currency="PLN")).query == "包"
+    with pytest.raises(ValidationError):
+        read_query({"query": "包", "price_max": 50}, UserSettings(currency="PLN"))
 
 
 def test_a_stored_result_gives_its_products_back() -> None:

@@ -28,6 +28,13 @@ def hit(item_id: str, *words: str) -> str | None:
         ("ｎｕｔ", "nut"),
         ("坚果类", "混合坚果"),
         ("glass", "two glasses"),
+        ("坚果", "无糖坚果"),
+        ("坚果", "不只是坚果"),
+        ("坚果", "不含牛奶,坚果味"),
+        ("nut", "sugar-free nut bar"),
+        ("nut", "free from sugar, nut bar"),
+        ("nuts", "not only nuts"),
+        ("糖", "每瓶10糖"),
     ],
 )
 def test_a_mention_is_found(word: str, text: str) -> None:
@@ -47,6 +54,15 @@ def test_a_mention_is_found(word: str, text: str) -> None:
         ("nuts", "made without nuts"),
         ("plastic", "without a plastic liner"),
         ("镍", "无镍耳钉"),
+        ("含糖", "不含糖饮料"),
+        ("加糖", "不加糖豆浆"),
+        ("糖", "0糖可乐"),
+        ("坚果", "没有坚果"),
+        ("坚果", "不含牛奶和坚果"),
+        ("sugar", "no added sugar"),
+        ("nuts", "does not contain nuts"),
+        ("nuts", "doesn’t contain any nuts"),
+        ("nuts", "free from milk, soy and nuts"),
         ("", "anything"),
         ("   ", "anything"),
         ("\u200b", "anything"),
@@ -54,6 +70,20 @@ def test_a_mention_is_found(word: str, text: str) -> None:
 )
 def test_no_mention_is_found(word: str, text: str) -> None:
     assert first_mention([word], normalise(text), "") is None
+
+
+@pytest.mark.parametrize(
+    ("word", "suits", "does_not"),
+    [
+        ("不含坚果", "不含坚果的饼干", "坚果饼干"),
+        ("无糖", "无糖可乐", "白砂糖"),
+        ("nut-free", "nut-free cookies", "nut cookies"),
+        ("no plastic", "plastic-free brush", "plastic brush"),
+    ],
+)
+def test_who_excludes_a_denial_means_what_it_denies(word: str, suits: str, does_not: str) -> None:
+    assert first_mention([word], normalise(suits), "") is None
+    assert first_mention([word], normalise(does_not), "") == word
 
 
 def test_a_denial_does_not_hide_another_mention() -> None:

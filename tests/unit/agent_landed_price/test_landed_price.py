@@ -41,6 +41,14 @@ def test_the_lines_add_up_to_the_total_as_shown(backpack: Product) -> None:
             assert price.total == sum(line.amount for line in price.lines if line.amount is not None)
 
 
+@pytest.mark.parametrize("currency", ["JPY", "KRW"])
+def test_a_currency_without_cents_is_shown_without_them(backpack: Product, currency: str) -> None:
+    price = quoted(backpack, "DE", currency=currency)
+    assert all(line.amount == int(line.amount) for line in price.lines if line.amount is not None)
+    assert (str(price.total), price.complete) == (str(sum(line.amount or 0 for line in price.lines)), True)
+    assert "." not in str(price.total)
+
+
 def test_a_small_parcel_to_germany_pays_a_flat_duty_since_july_2026(backpack: Product) -> None:
     assert amount(quoted(backpack, "DE"), LineKind.DUTY) == Decimal("3.00")
     assert amount(quoted(backpack, "DE", day=BEFORE_FLAT_DUTY), LineKind.DUTY) == Decimal("0.00")

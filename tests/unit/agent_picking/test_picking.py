@@ -60,6 +60,7 @@ def marked(products: list[Product], key: str, value: str, subject: str = "self")
         ("diet", "allergic to nuts"),
         ("diet", "No nuts at all"),
         ("nuts_avoid", "坚果"),
+        ("snacks", "零食要无坚果的"),
         ("nut_allergy", "喜欢咸的，坚果不行"),
     ],
 )
@@ -80,6 +81,7 @@ def test_only_what_is_ruled_out_is_marked(bags: list[Product]) -> None:
 
 def test_a_constraint_that_names_nothing_of_the_catalogue_marks_nothing(bags: list[Product]) -> None:
     assert marked(bags, "no_rush", "不着急") == {}
+    assert marked(bags, "bag_material", "牛皮的无所谓") == {}
 
 
 def test_a_mark_says_whose_constraint_it_is(snacks: list[Product]) -> None:

@@ -48,6 +48,25 @@ def test_a_retraction_counts_only_where_the_user_said_it() -> None:
     assert retract_terms(wishes, words) == ("塑料",)
 
 
+@pytest.mark.parametrize(
+    ("word", "said", "counts"),
+    [
+        ("tea", "I want a steak", False),
+        ("red", "I preferred that", False),
+        ("plastic", "Plastics are fine now", True),
+        ("leather", "real-leather is ok", True),
+        ("nuts", "one nut is ok", True),
+        ("plastic", "ｐｌａｓｔｉｃ 也行", True),
+        ("PLASTIC", "plas\u200btic is fine", True),
+        ("塑料", "塑\u200b料也行", True),
+        ("USB线", "usb 线可以", True),
+        ("塑料", "plastic is fine", False),
+    ],
+)
+def test_what_counts_as_said(word: str, said: str, counts: bool) -> None:
+    assert retract_terms(TurnWishes(retract=(word,)), said) == ((word,) if counts else ())
+
+
 def test_an_empty_retraction_retracts_nothing() -> None:
     assert merge_pt_lite(BAGS, TurnWishes(retract=("", "  ")), "随便") == BAGS
 
@@ -57,6 +76,12 @@ def test_the_newest_polarity_of_a_word_wins() -> None:
     assert merged.must == ("防水", "黑色")
     assert merged.penalty == ("塑料",)
     assert merged.exclude == ()
+
+
+def test_what_is_ruled_out_stays_so_where_the_user_did_not_say_the_word() -> None:
+    merged = merge_pt_lite(BAGS, TurnWishes(must=("塑料",)), "还有别的吗")
+    assert (merged.must, merged.exclude) == (("防水",), ("塑料",))
+    assert merge_pt_lite(BAGS, TurnWishes(penalty=("塑料",)), "还有别的吗") == BAGS
 
 
 def test_said_in_two_ways_at_once_the_stricter_one_counts() -> None:
@@ -94,6 +119,17 @@ def test_what_was_stored_is_read_again() -> None:
         ("火星", None),
         ("德国或者法国", None),
         ("germanyland", None),
+        ("寄到Germany柏林", "DE"),
+        ("寄到印度尼西亚", "ID"),
+        ("ship to South Sudan", "SS"),
+        ("南苏丹和苏丹", None),
+        ("香港", "HK"),
+        ("寄到中国香港", "HK"),
+        ("ship to Hong Kong", "HK"),
+        ("寄到澳门", "MO"),
+        ("阿联酋", "AE"),
+        ("EU", None),
+        ("ZZ", None),
     ],
 )
 def test_countries_by_name(text: str, code: str | None) -> None:

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Callable, Iterable
 
-_INVISIBLE = "[\\s\u00ad\u200b-\u200f\u2060-\u2064\ufeff]*"
+_UNSEEN = "\u00ad\u034f\u061c\u180e\u200b-\u200f\u2060-\u2064\ufe00-\ufe0f\ufeff"
+_INVISIBLE = f"[\\s{_UNSEEN}]*"
 
 
 def neutraliser(tags: Iterable[str]) -> Callable[[str], str]:
@@ -11,5 +12,6 @@ def neutraliser(tags: Iterable[str]) -> Callable[[str], str]:
 
     A mark is recognised also where white space or invisible characters split it.
     """
-    mark = re.compile(f"<(?={_INVISIBLE}/?{_INVISIBLE}(?:{'|'.join(tags)}))", re.IGNORECASE)
+    names = "|".join(f"[{_UNSEEN}]*".join(map(re.escape, tag)) for tag in tags)
+    mark = re.compile(f"<(?={_INVISIBLE}/?{_INVISIBLE}(?:{names}))", re.IGNORECASE)
     return lambda text: mark.sub("＜", text)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from uuid import UUID
 
+from agent.context.fences import neutralise
 from agent.context.replacements import Prune, Summary
 from common.ids import IdFactory
 from common.memory_api.sessions import EntryKind, Layer, NewLogEntry
@@ -41,10 +42,11 @@ class EntryFactory:
         return self._entry(Layer.L3, payload, fact_ids, bears_memory=bears_memory)
 
     def notice(self, text: str) -> NewLogEntry:
-        return self._entry(Layer.L3, self._from_system(f"<system_notice>\n{text}\n</system_notice>"))
+        """The text may quote others: an item's id, the name of a tool that the model made up, P_t."""
+        return self._entry(Layer.L3, self._from_system(f"<system_notice>\n{neutralise(text)}\n</system_notice>"))
 
     def correction(self, code: str, text: str) -> NewLogEntry:
-        content = f'<correction code="{code}">\n{text}\n</correction>'
+        content = f'<correction code="{code}">\n{neutralise(text)}\n</correction>'
         return self._entry(Layer.L3, self._from_system(content))
 
     def prune(self, positions: Sequence[int]) -> NewLogEntry:

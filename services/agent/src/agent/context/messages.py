@@ -44,7 +44,9 @@ def tool_results(entries: Iterable[LogEntry]) -> Iterator[tuple[LogEntry, ToolRe
 
 
 def correction_code(message: dict[str, Any]) -> str | None:
-    """The code of a stored correction; None for any other message."""
+    """The code of a stored correction; None for any other message, whatever the model writes in its own."""
+    if message.get("role") == "assistant":
+        return None
     found = _CORRECTION.match(str(message.get("content") or ""))
     return found["code"] if found else None
 

@@ -5,11 +5,11 @@ from datetime import date
 from decimal import ROUND_HALF_UP, Decimal
 from enum import StrEnum
 
+from babel.numbers import get_currency_precision
+
 from agent.catalogue.exchange_rates import CURRENCIES, convert
 from agent.catalogue.products import Product
 from agent.landed_price.rules import CustomsArea, Destination, DutyRelief, ImportRules, Tax, in_force, replaced
-
-_CENT = Decimal("0.01")
 
 
 class LineKind(StrEnum):
@@ -69,7 +69,7 @@ class _Parcel:
 def quote(
     rules: ImportRules, product: Product, destination: str, quantity: int, currency: str, day: date
 ) -> LandedPrice:
-    """Lines in the buyer's `currency`, rounded to cents each, so that they add up to the total as shown.
+    """Lines in the buyer's `currency`, rounded to its smallest unit each, so that they add up to the total as shown.
 
     Raises NoQuote for a destination that is not in the table or that the product is not sent to, and for a currency
     without a rate.
@@ -181,8 +181,8 @@ def _handling(rules: ImportRules, parcel: _Parcel, duty: Line, tax: Line) -> Lin
 def _in(line: Line, source: str, target: str) -> Line:
     if line.amount is None:
         return line
-    amount = convert(line.amount, source, target).quantize(_CENT, ROUND_HALF_UP)
-    return replace(line, amount=amount)
+    smallest = Decimal(1).scaleb(-get_currency_precision(target))
+    return replace(line, amount=convert(line.amount, source, target).quantize(smallest, ROUND_HALF_UP))
 
 
 def _percent(rate: Decimal) -> str:

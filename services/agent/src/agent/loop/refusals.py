@@ -11,7 +11,9 @@ from common.memory_api.sessions import NewLogEntry
 from model_client.answers import ToolCall
 
 _NO_MORE_TOOLS = "not run: this was to be the last answer of the turn, with no call but shopping_summary"
-_CLAIMED_AN_ORDER = "not shown to the user: it says that an order is confirmed, and only the user can confirm one"
+_CLAIMED_AN_ORDER = (
+    "not shown to the user: it says that an order is settled, and only the user can confirm or cancel one"
+)
 _HID_A_CONFLICT = "not shown to the user: it lists products that contradict remembered constraints without saying so"
 
 

@@ -26,7 +26,12 @@ from agent.loop.speech import AnswerSpeech
 from agent.loop.turn import Outcome, Turn
 from agent.loop.turn_state import TurnState, read_state
 from agent.planner.plan import stored_plan
-from agent.session_constraints.destination import KnownFact, resolve_dest_country_layered
+from agent.session_constraints.destination import (
+    DestinationCountry,
+    DestinationLayer,
+    KnownFact,
+    resolve_dest_country_layered,
+)
 from agent.skills.loaded import loaded_skills
 from agent.tools import save_memory, shopping_summary
 from agent.tools.item_results import items_shown_in
@@ -157,7 +162,8 @@ class TurnLoop:
 
     async def _act(self, turn: Turn, state: TurnState) -> Outcome | None:
         """Run the open calls. Their results are stored, or go into the outcome where one of them ends the turn."""
-        context = await self._context(turn)
+        destination = await self._destination(turn)
+        context = self._context(turn, destination)
         before = [
             *await self._added(HookPoint.POST_MODEL_CALL, turn, state),
             *await self._added(HookPoint.PRE_TOOL_CALL, turn, state, calls=state.open_calls),
@@ -167,7 +173,9 @@ class TurnLoop:
             lambda call: replace(context, call_id=call.call_id),
             refused_calls(turn, state.open_calls, before),
         )
-        entries = [self._result_entry(call, result) for call, result in ran]
+        # Facts may be newer than the turn's memory block, where an earlier attempt stored that.
+        from_memory = destination.layer is DestinationLayer.MEMORY
+        entries = [self._result_entry(call, result, bears_memory=from_memory) for call, result in ran]
         summary = next((result.summary for _, result in ran if result.summary is not None), None)
         if summary is not None:
             return self._conclude(turn, summary, [*entries, *before])
@@ -178,7 +186,7 @@ class TurnLoop:
         self._crash_points.reach(CrashPoint.AGENT_RESULTS_STORED)
         return None
 
-    async def _context(self, turn: Turn) -> ToolContext:
+    def _context(self, turn: Turn, destination: DestinationCountry) -> ToolContext:
         """What the tools of a step may know of the turn; each call has it with its own id."""
         return ToolContext(
             call_id="",
@@ -189,18 +197,18 @@ class TurnLoop:
             loaded_skills=loaded_skills(turn.rendering.parts),
             session_constraints=turn.session_constraints,
             favourites=frozenset(turn.claimed.favourites),
-            destination=await self._destination(turn),
+            destination=destination.code,
             constraints=constraints_in(turn.entries),
             earlier=turn.earlier,
             entries=turn.entries,
         )
 
-    async def _destination(self, turn: Turn) -> str | None:
+    async def _destination(self, turn: Turn) -> DestinationCountry:
         plan, known = stored_plan(turn.entries), await turn.known_facts()
         said_now = plan.destination if plan else None
         # What could not be saved stands in place of an older fact of its key, as in the memory block.
         facts: list[KnownFact] = [*known.session_facts, *known.facts]
-        return resolve_dest_country_layered(said_now, turn.session_constraints, facts, self._default_destination).code
+        return resolve_dest_country_layered(said_now, turn.session_constraints, facts, self._default_destination)
 
     async def _added(
         self,
@@ -217,9 +225,9 @@ class TurnLoop:
         added = await self._added(HookPoint.TURN_END, turn, read_state(turn.entries))
         return replace(outcome, entries=[*outcome.entries, *added])
 
-    def _result_entry(self, call: ToolCall, result: ToolResult) -> NewLogEntry:
+    def _result_entry(self, call: ToolCall, result: ToolResult, *, bears_memory: bool) -> NewLogEntry:
         return self._make.tool_result(
-            call.call_id, result.content, result.memory_fact_ids, bears_memory=result.bears_memory
+            call.call_id, result.content, result.memory_fact_ids, bears_memory=result.bears_memory or bears_memory
         )
 
     def _conclude(self, turn: Turn, summary: ShoppingSummary, entries: list[NewLogEntry]) -> Outcome:

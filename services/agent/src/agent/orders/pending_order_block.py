@@ -1,7 +1,7 @@
 """`<pending_order>`: what the model is told of the user's cards when one appears or settles. L2, said once each.
 
-What was said already is read from the session's log. A pending card is told in every session, since the user may ask
-about it anywhere; what became of a card, only where it was told or proposed.
+What was said already is read from the session's log, as far as a summary has left it standing. A pending card is told
+in every session, since the user may ask about it anywhere; what became of a card, only where it was told or proposed.
 """
 
 import json
@@ -10,6 +10,7 @@ from typing import Any
 
 from agent.context.fences import inside, neutralise
 from agent.context.messages import message_of
+from agent.context.replacements import standing
 from agent.orders.shown_orders import shown_order
 from common.memory_api.orders import OrderCard, OrderState
 from common.memory_api.sessions import Layer, LogEntry
@@ -35,6 +36,10 @@ class PendingOrders:
         return "\n".join([f"<{_TAG}>", _HEADING, *lines, f"</{_TAG}>"])
 
 
+def is_order_block(content: str) -> bool:
+    return content.startswith(f"<{_TAG}>")
+
+
 def _is_news(card: OrderCard, said: dict[str, str], claimed: ClaimedTurn) -> bool:
     order_id = str(card.order_id)
     if said.get(order_id) == card.state:
@@ -45,7 +50,7 @@ def _is_news(card: OrderCard, said: dict[str, str], claimed: ClaimedTurn) -> boo
 def _states_said(log: Sequence[LogEntry]) -> dict[str, str]:
     """The last state that each card was said to have."""
     said: dict[str, str] = {}
-    for entry in log:
+    for entry in standing(log):
         if entry.layer is Layer.L2:
             for card in _cards_in(str(message_of(entry).get("content") or "")):
                 said[str(card.get("order_id"))] = str(card.get("state"))

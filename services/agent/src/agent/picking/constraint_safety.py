@@ -18,7 +18,7 @@ from common.text import normalise
 _CLAUSES = re.compile(r"[,;。!?]")
 _WANTED = re.compile(r"只要|只买|想要|喜欢|偏好|可以|能吃|没问题|\b(?:only|prefers?|likes?|wants?|fine|okay|ok)\b")
 _RULES_OUT = re.compile(
-    r"不|别|勿|忌|戒|避|拒|过敏|敏感|不耐受|无法|讨厌"
+    r"不|无(?!所谓|妨)|别|勿|忌|戒|避|拒|过敏|敏感|不耐受|讨厌"
     r"|\b(?:no|not|never|avoid\w*|without|free|allerg\w*|intoleran\w*|sensitive|cannot|can't|don't|hates?)\b"
 )
 

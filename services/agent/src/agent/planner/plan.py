@@ -10,6 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstr
 from agent.catalogue.domains import DOMAINS
 from agent.context.fences import inside, neutralise
 from agent.session_constraints.constraints import SessionConstraints, read_session_constraints
+from agent.session_constraints.countries import country_code
 from common.memory_api.sessions import EntryKind, LogEntry
 from model_client.exact_json import exact_json, well_formed_json
 
@@ -49,6 +50,12 @@ def _upper(value: object) -> object:
     return value.strip().upper() if isinstance(value, str) else value
 
 
+def _country(value: object) -> object:
+    """A code that is no country's says nothing: it must not take the place of the session's destination."""
+    code = _upper(value)
+    return country_code(code) if isinstance(code, str) and len(code) == 2 else code
+
+
 def _words(value: object) -> object:
     """A list of short texts, without blanks and repetitions."""
     if not isinstance(value, list):
@@ -69,9 +76,9 @@ class TurnPlan(BaseModel):
     intent: Intent
     domain: Annotated[str | None, BeforeValidator(_known_domain)] = None
     sub_type: _Name = None
-    destination: Annotated[Annotated[str, StringConstraints(pattern=r"^[A-Z]{2}$")] | None, BeforeValidator(_upper)] = (
-        None
-    )
+    destination: Annotated[
+        Annotated[str, StringConstraints(pattern=r"^[A-Z]{2}$")] | None, BeforeValidator(_country)
+    ] = None
     budget: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     currency: Annotated[Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")] | None, BeforeValidator(_upper)] = None
     must: _Words = Field(default_factory=list)
@@ -137,6 +144,9 @@ def render_plan(plan: TurnPlan, constraints: SessionConstraints) -> str:
 
 
 def is_plan(entry: LogEntry) -> bool:
+    """An answer that is written like one is none: the planner alone writes P_t."""
+    if entry.payload.startswith('{"role":"assistant",'):
+        return False
     return entry.kind is EntryKind.MESSAGE and f'"content":"{_MARK}\\n' in entry.payload[:80]
 
 

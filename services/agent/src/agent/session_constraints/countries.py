@@ -1,5 +1,6 @@
 """Countries by what people call them, from the names of the Unicode CLDR."""
 
+import re
 from functools import cache
 
 from babel import Locale
@@ -15,9 +16,25 @@ _ALSO = {
     "korea": "KR",
     "南韩": "KR",
     "holland": "NL",
+    "czech republic": "CZ",
+    "uae": "AE",
+    "阿联酋": "AE",
+    "澳洲": "AU",
+    "香港": "HK",
+    "中国香港": "HK",
+    "hong kong": "HK",
+    "澳门": "MO",
+    "澳門": "MO",
+    "中国澳门": "MO",
+    "macau": "MO",
+    "macao": "MO",
+    "中国台湾": "TW",
 }
-_CODES = frozenset(
-    code for code in Locale("en").territories if isinstance(code, str) and len(code) == 2 and code.isalpha()
+_NO_COUNTRIES = frozenset({"EU", "EZ", "UN", "QO", "XA", "XB", "ZZ"})
+"""Codes that the CLDR gives to groups of countries, to what is unknown and to tests."""
+_CODES = (
+    frozenset(code for code in Locale("en").territories if isinstance(code, str) and re.fullmatch("[A-Z]{2}", code))
+    - _NO_COUNTRIES
 )
 
 
@@ -31,7 +48,7 @@ def country_code(text: str) -> str | None:
         return folded.upper()
     if folded in _names():
         return _names()[folded]
-    named = {code for name, code in _names().items() if _stands_in(name, folded)}
+    named = {_names()[name] for name in _any_name().findall(folded)}
     return named.pop() if len(named) == 1 else None
 
 
@@ -40,15 +57,17 @@ def _names() -> dict[str, str]:
     names: dict[str, str] = {}
     for language in _LANGUAGES:
         territories = Locale.parse(language).territories
-        names.update({territories[code].casefold(): code for code in _CODES if code in territories})
+        names.update({territories[code].casefold(): code for code in sorted(_CODES) if code in territories})
     return {**names, **_ALSO}
 
 
-def _stands_in(name: str, text: str) -> bool:
+@cache
+def _any_name() -> re.Pattern[str]:
+    """The longest name counts: 「印度」 is not named in 「印度尼西亚」."""
+    return re.compile("|".join(map(_standing, sorted(_names(), key=len, reverse=True))))
+
+
+def _standing(name: str) -> str:
     """A name in Latin letters stands as a word of its own; a Chinese one anywhere."""
-    if name not in text:
-        return False
-    if not name.isascii():
-        return True
-    before, _, after = text.partition(name)
-    return not (before[-1:].isalnum() or after[:1].isalnum())
+    letter = r"[0-9a-z\u00df-\u024f]"
+    return rf"(?<!{letter}){re.escape(name)}(?!{letter})" if re.match(letter, name) else re.escape(name)

@@ -1,9 +1,10 @@
 """`merge_pt_lite`: what becomes of P_t when a turn has spoken (seed 002, "how it runs" 3)."""
 
-import unicodedata
 from collections.abc import Collection, Iterable
 
+from agent.catalogue.exclusion import first_mention
 from agent.session_constraints.constraints import WORDS_MAX, SessionConstraints, TurnWishes
+from common.text import normalise
 
 _BUDGET_WORDS = frozenset({"预算", "budget"})
 """What a user takes back who no longer wants a budget."""
@@ -14,12 +15,14 @@ def merge_pt_lite(before: SessionConstraints, wishes: TurnWishes, user_words: st
 
     1. another domain clears the three word lists and keeps the budget and the destination;
     2. a retraction counts only where the user's own words of this turn contain it;
-    3. the newest polarity of a word wins; said in two ways at once, the stricter one.
+    3. the newest polarity of a word wins; said in two ways at once, the stricter one. What is ruled out becomes
+       anything less by the user's own words alone: else a planner could take it back by another name.
     """
     kept = _of_domain(before, wishes.domain)
     exclude = _distinct(wishes.exclude)
-    penalty = _without(_distinct(wishes.penalty), exclude)
-    must = _without(_distinct(wishes.must), exclude + penalty)
+    ruled_out = exclude + _without(kept.exclude, _said(kept.exclude, user_words))
+    penalty = _without(_distinct(wishes.penalty), ruled_out)
+    must = _without(_distinct(wishes.must), ruled_out + penalty)
     retracted = retract_terms(wishes, user_words)
     gone = retracted + exclude + penalty + must
     return SessionConstraints(
@@ -48,8 +51,13 @@ def _of_domain(before: SessionConstraints, domain: str | None) -> SessionConstra
 
 
 def _said(words: Iterable[str], user_words: str) -> tuple[str, ...]:
-    said = _folded(user_words)
-    return tuple(word for word in words if _folded(word) and _folded(word) in said)
+    """Latin letters count as words ("tea" is not said in "steak"), Chinese ones wherever they stand."""
+    said, with_spaces = _folded(user_words), normalise(user_words)
+    return tuple(
+        word
+        for word in words
+        if (first_mention([word], "", with_spaces) if _folded(word).isascii() else _folded(word) in said)
+    )
 
 
 def _distinct(words: Iterable[str]) -> tuple[str, ...]:
@@ -67,5 +75,5 @@ def _newest(words: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _folded(text: str) -> str:
-    """Width, case and spaces make no other word."""
-    return "".join(unicodedata.normalize("NFKC", text).casefold().split())
+    """Width, case, spaces and what cannot be seen make no other word."""
+    return "".join(normalise(text).split())

@@ -3,7 +3,7 @@
 Its results are also where the answer's product cards come from.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from agent.catalogue.catalogue import Catalogue
@@ -16,6 +16,7 @@ from agent.session_constraints.bundle import assemble
 from agent.tools.item_results import Excluded, render_items
 from agent.tools.tool import ToolContext, ToolFailed, ToolResult, function_schema
 from common.logs import get_logger
+from common.memory_api.user_data import UserSettings
 
 _log = get_logger(__name__)
 
@@ -36,7 +37,7 @@ _SCHEMA = function_schema(
         "exclude": {**_words, "description": "不要的东西，一项一个词，中英文都写；[constraint] 记忆写在这里"},
         "price_min": {"type": "number", "minimum": 0},
         "price_max": {"type": "number", "exclusiveMinimum": 0},
-        "currency": {"type": "string", "description": "预算的币种，ISO 4217，默认 CNY"},
+        "currency": {"type": "string", "description": "预算的币种，ISO 4217，默认用户设置的"},
         "ships_to": {
             "type": "string",
             "description": "收货国，ISO 3166-1 两位代码，例如 DE；不填用系统已知的",
@@ -58,7 +59,7 @@ class ItemSearch:
         self._catalogue = catalogue
 
     async def run(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
-        asked = read_query(arguments, context.settings.platforms)
+        asked = read_query(arguments, context.settings)
         query = with_session(asked, context)
         try:
             result = await self._catalogue.search(query)
@@ -104,21 +105,23 @@ def _destination(asked: CatalogueQuery, query: CatalogueQuery) -> dict[str, str]
     return {"country": query.ships_to, "by": "arguments" if asked.ships_to else "system"}
 
 
-def read_query(arguments: Mapping[str, Any], enabled_platforms: Sequence[str]) -> CatalogueQuery:
+def read_query(arguments: Mapping[str, Any], settings: UserSettings) -> CatalogueQuery:
     """The query behind a call's arguments. Raises pydantic.ValidationError.
 
     Fields we do not know are left out, and a single word stands for a list of one. The user's platforms are a
-    limit the model cannot widen.
+    limit the model cannot widen, and their currency that of a bound without one.
     """
     known = {name: value for name, value in arguments.items() if name in CatalogueQuery.model_fields}
     given = {name: value for name, value in known.items() if value not in (None, "", [])}
     for name in _WORD_LISTS:
         if isinstance(given.get(name), str):
             given[name] = [given[name]]
-    if enabled_platforms:
-        asked = given.get("platforms", enabled_platforms)
-        both = [platform for platform in asked if platform in enabled_platforms]
-        given["platforms"] = both or list(enabled_platforms)
+    if settings.platforms:
+        asked = given.get("platforms", settings.platforms)
+        both = [platform for platform in asked if platform in settings.platforms]
+        given["platforms"] = both or settings.platforms
+    if "price_min" in given or "price_max" in given:
+        given.setdefault("currency", settings.currency)
     if isinstance(given.get("limit"), int):
         given["limit"] = min(given["limit"], _LIMIT_MAX)
     return CatalogueQuery.model_validate(given)

@@ -1,6 +1,5 @@
 """A reminder in long turns: after many results the user's words are far above."""
 
-from agent.context.fences import neutralise
 from agent.loop.corrections import Correction, correcting
 from agent.loop.hooks import HookPoint, HookView
 from model_client.exact_json import exact_json
@@ -16,7 +15,7 @@ _TEXT = (
 def _text_for(view: HookView) -> str | None:
     if view.state.steps < AFTER_STEPS:
         return None
-    return _TEXT.format(constraints=neutralise(exact_json(view.turn.session_constraints.shown())))
+    return _TEXT.format(constraints=exact_json(view.turn.session_constraints.shown()))
 
 
 drift = correcting(Correction.DRIFT, HookPoint.PRE_MODEL_CALL, 80, _text_for)

@@ -15,6 +15,8 @@ SKILL_OF_INTENT = {
     Intent.PURCHASE_RESEARCH: "purchase-research",
     Intent.BUNDLE: "bundle-planning",
     Intent.ORDER_CARE: "order-care",
+    Intent.DEVICE_FAULT: "order-care",
+    Intent.ACCESSORY: "search-discovery",
     Intent.MEMORY: "memory-personalization",
     Intent.IMAGE_SEARCH: "image-shopping",
     Intent.LANDED_PRICE: "cross-border-duty",
