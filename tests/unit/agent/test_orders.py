@@ -5,6 +5,7 @@ from itertools import pairwise
 from typing import Any
 from uuid import uuid4
 
+import pytest
 from tests.unit.agent.memory_in_process import OWNER, MemoryInProcess
 from tests.unit.agent.scripted_agent import (
     PRODUCTS,
@@ -18,6 +19,7 @@ from tests.unit.agent.scripted_agent import (
     says,
 )
 
+from agent.catalogue.errors import CatalogueUnavailable
 from agent.context.entries import EntryFactory
 from agent.orders.pending_order_block import PendingOrders
 from agent.progress.feed import ProgressFeed
@@ -172,6 +174,24 @@ async def test_a_killed_attempt_and_the_next_make_one_card() -> None:
     assert memory.calls.count("orders/propose") == 2
     assert len(memory.orders) == 1
     assert len(second.progress.of(ProgressEvent.ORDER_CARD)) == 1, "whoever watches the new attempt sees it too"
+
+
+@pytest.mark.parametrize("error", [CatalogueUnavailable("down"), None])
+async def test_a_next_attempt_that_cannot_look_the_product_up_says_that_there_may_be_a_card(
+    error: CatalogueUnavailable | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = MemoryInProcess()
+    dying = DyingAt(CrashPoint.AGENT_TOOL_EFFECT_DONE, times=2)
+    await ScriptedAgent(memory, calls(SEARCH), calls(proposing()), dies=dying).run()
+    assert len(memory.orders) == 1
+
+    async def get(_: ShelfCatalogue, item_id: str) -> None:
+        if error is not None:
+            raise error
+
+    monkeypatch.setattr(ShelfCatalogue, "get", get)
+    await ScriptedAgent(memory, says("稍等")).run()
+    assert "order_lookup" in json.loads(results(memory)[-1])["error"]
 
 
 async def test_the_model_can_neither_confirm_nor_cancel() -> None:

@@ -23,6 +23,9 @@ NAME = "order_propose"
 
 _NEXT = "卡片已给用户看，等用户自己确认；在那之前没有下单"
 
+_LOOK_FIRST = "; there may be a card all the same: look with order_lookup before trying again"
+"""An attempt that was killed may have made it, and trying again under another call id makes a second one."""
+
 _SCHEMA = function_schema(
     NAME,
     "用户明说要买时，把商品列成待确认的订单卡片给用户看。只有用户能确认或取消；这一步不是下单。",
@@ -88,9 +91,9 @@ class OrderPropose:
             product = await self._catalogue.get(item_id)
         except CatalogueError as error:
             _log.warning("order_propose.catalogue_failed", error=error)
-            raise ToolFailed("the catalogue is not available right now; tell the user, or try once more") from error
+            raise ToolFailed(f"the catalogue is not available right now{_LOOK_FIRST}") from error
         if product is None:
-            raise ToolFailed(f"{item_id} is no longer offered; search again")
+            raise ToolFailed(f"{item_id} is no longer offered{_LOOK_FIRST}")
         if destination not in product.ships_to:
             raise ToolFailed(f"{item_id} is not sent to {destination}; it is sent to {', '.join(product.ships_to)}")
 
@@ -121,7 +124,7 @@ async def _propose(context: ToolContext, order: NewOrder) -> OrderCard:
         return await context.memory.propose_order(context.call_id, order)
     except MemoryUnavailable as error:
         _log.warning("order_propose.no_answer", error=error)
-        raise ToolFailed("no answer, so there may be a card: look with order_lookup before trying again") from error
+        raise ToolFailed(f"there was no answer{_LOOK_FIRST}") from error
 
 
 def _receipt(card: OrderCard, marks: Mapping[str, list[str]]) -> str:
