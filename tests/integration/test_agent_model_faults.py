@@ -64,7 +64,7 @@ def text_shown(deltas: list[dict[str, Any]], step: int) -> str:
         ("http=401", FailureCode.MODEL_UNAVAILABLE),
         ("cut", FailureCode.MODEL_UNAVAILABLE),
         ("truncate", FailureCode.MODEL_MISBEHAVED),
-        ("loop", FailureCode.STEP_LIMIT),
+        ("loop=stubborn", FailureCode.STEP_LIMIT),
     ],
 )
 async def test_the_turn_fails_with_an_answer(model: StreamingModel, fault: str, failure: FailureCode) -> None:
