@@ -74,6 +74,7 @@ class Connection:
         """Send, and read the head of the answer. The server closes connections that were idle for some seconds."""
         reused = self._writer is not None
         if self._reader is None or self._writer is None or self._reader.at_eof():
+            self.close()
             self._reader, self._writer = await asyncio.open_connection(self._host, self._port)
             reused = False
         self._writer.write(message)

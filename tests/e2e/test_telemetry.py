@@ -101,8 +101,10 @@ async def test_one_turn_is_one_trace_over_all_services(observed: Observed) -> No
         assert expected in names, sorted(names)
     model_call = next(span for span in trace if span.name == "model main")
     assert model_call.attributes["shoppingx.prompt_tokens"] > 0
-    # Publishing has 200 ms and is best effort: on a slow machine it may be given up although Redis took the event.
-    assert [span.name for span in trace if span.failed and not span.name.endswith(" publish")] == []
+    # On a slow machine two may fail with nothing wrong: publishing has 200 ms and is best effort, and a renewal of the
+    # lease may cross the end of the turn.
+    harmless = (" publish", "turns/renew")
+    assert [span.name for span in trace if span.failed and not span.name.endswith(harmless)] == []
 
 
 async def test_what_the_sweeper_wakes_has_a_trace_from_the_sweeper_on(observed: Observed) -> None:

@@ -92,6 +92,8 @@ class Link:
             await asyncio.gather(*connection.pumps)
         finally:
             self._open.discard(connection)
+            for writer in (client, server):
+                writer.close()
 
     async def _reach(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
         first = next(self._turn)

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 from tests.chaos.storm.audit import install_witness
-from tests.chaos.storm.faults import faults
+from tests.chaos.storm.faults import Fault, faults
 from tests.chaos.storm.findings import Findings, broken_promises
 from tests.chaos.storm.shoppers import TENANT, Gateways, Ledger, Shopper
 from tests.chaos.storm.system import StormySystem, stormy_system
@@ -26,10 +26,12 @@ class Scale:
     users: int
     at_once: int
     """Users in a turn at the same time."""
+    turns_a_fault: int
+    """So many may begin for each fault so far: a fast machine must not be through before the weather has turned."""
 
 
-FULL = Scale(turns=2_000, users=100, at_once=24)
-SMALL = Scale(turns=60, users=10, at_once=10)
+FULL = Scale(turns=2_000, users=100, at_once=24, turns_a_fault=50)
+SMALL = Scale(turns=60, users=10, at_once=10, turns_a_fault=6)
 
 
 async def run_storm(scale: Scale, seed: int, directory: Path, report: Callable[[str], None]) -> dict[str, Any]:
@@ -54,13 +56,15 @@ async def run_storm(scale: Scale, seed: int, directory: Path, report: Callable[[
 async def _shop_in_the_storm(
     system: StormySystem, ledger: Ledger, scale: Scale, seed: int, report: Callable[[str], None]
 ) -> None:
-    at_once = asyncio.Semaphore(scale.at_once)
+    at_once, pace = asyncio.Semaphore(scale.at_once), asyncio.Semaphore(0)
     shoppers, gateways = _users(system, ledger, scale, seed)
-    weather = asyncio.create_task(system.storm(faults(seed)))
+    weather = asyncio.create_task(system.storm(_letting_turns_begin(faults(seed), pace, scale.turns_a_fault)))
     keeping = asyncio.create_task(system.keep_alive())
     telling = asyncio.create_task(_tell(ledger, system, report))
     shopping = [
-        asyncio.create_task(each.shop(scale.turns // scale.users, at_once, clears=number % _SHARE_THAT_CLEARS == 0))
+        asyncio.create_task(
+            each.shop(scale.turns // scale.users, at_once, pace, clears=number % _SHARE_THAT_CLEARS == 0)
+        )
         for number, each in enumerate(shoppers)
     ]
     try:
@@ -76,6 +80,13 @@ async def _shop_in_the_storm(
             await _end(task)
         for each in gateways:
             each.close()
+
+
+def _letting_turns_begin(schedule: Iterator[Fault], pace: asyncio.Semaphore, turns: int) -> Iterator[Fault]:
+    for fault in schedule:
+        yield fault
+        for _ in range(turns):
+            pace.release()
 
 
 def _users(system: StormySystem, ledger: Ledger, scale: Scale, seed: int) -> tuple[list[Shopper], list[Gateways]]:

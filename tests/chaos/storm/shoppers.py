@@ -99,9 +99,11 @@ class Shopper:
         self._session = ""
         self._turns = 0
 
-    async def shop(self, turns: int, at_once: asyncio.Semaphore, *, clears: bool) -> None:
-        """Take so many turns, one after the other, and clear the memory in the middle if asked to."""
+    async def shop(self, turns: int, at_once: asyncio.Semaphore, pace: asyncio.Semaphore, *, clears: bool) -> None:
+        """Take so many turns, one after the other, each when `pace` lets it begin; clear the memory in the middle if
+        asked to."""
         for number in range(turns):
+            await pace.acquire()
             async with at_once:
                 if clears and number == turns // 2:
                     await self._clear_in_mid_turn()

@@ -1,5 +1,6 @@
 """What the users say, and how the model misbehaves meanwhile: every fault it knows, limited so that a turn can end."""
 
+import re
 from random import Random
 
 from offline_model.directives import DirectiveName
@@ -23,6 +24,14 @@ MISBEHAVIOURS = (
     "skip_skill",
     "two_searches",
     "loop",
+    "repeat_search",
+    "alternate",
+    "search_after_category_change",
+    "ignore_constraint",
+    "confirm_order",
+    "obey_external",
+    "bad_plan=1",
+    "bad_plan=always",
     "planner.http=500*1",
     "planner.cut*1",
     "planner.malformed*1",
@@ -34,6 +43,7 @@ MISBEHAVIOURS = (
     "curator.truncate*1",
     "curator.missing_ids",
 )
+_ADDRESSEE = re.compile(r"^(planner|curator)\.")
 _RARE = ("loop", "hang*1", "curator.hang*1")
 """They take long, and so they are asked for less often."""
 
@@ -43,7 +53,7 @@ NOTE_KEY = "note_"
 
 def faults_that_are_missing() -> set[DirectiveName]:
     """Faults of the model that no turn of a storm would ask for."""
-    asked = {DirectiveName(each.rpartition(".")[2].split("=")[0].split("*")[0]) for each in MISBEHAVIOURS}
+    asked = {DirectiveName(re.split("[=*]", _ADDRESSEE.sub("", each))[0]) for each in MISBEHAVIOURS}
     return {each for each in DirectiveName if each.is_fault} - asked
 
 
