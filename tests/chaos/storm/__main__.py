@@ -11,9 +11,10 @@ import json
 import shutil
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
-from tests.chaos.storm.run import FULL, SMALL, Scale, run_storm
+from tests.chaos.storm.run import FULL, SMALL, run_storm
 
 from devstack.servers.operating_user import remove_directory
 
@@ -27,7 +28,7 @@ def main() -> int:
     parser.add_argument("--turns", type=int, help="instead of the scale's; a multiple of the users")
     arguments = parser.parse_args()
     scale = FULL if arguments.scale == "full" else SMALL
-    scale = Scale(arguments.turns or scale.turns, scale.users, scale.at_once)
+    scale = replace(scale, turns=arguments.turns or scale.turns)
     _remove(DIRECTORY)
     began_at = time.monotonic()
     try:
