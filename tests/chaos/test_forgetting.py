@@ -11,20 +11,16 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from pydantic import SecretStr
 from redis.asyncio import Redis
 from tests.support.conversation import Conversation, conversation
+from tests.support.memory_database import memory_database
 from tests.support.processes import Processes
 from tests.support.readable_rows import UNREADABLE, places_of, readable_rows
 from tests.support.waiting import wait_for
 
-from common.clock import SystemClock
 from common.memory_api.base import Owner
 from common.streams.names import AGENT_GROUP, CURATOR_GROUP
 from devstack.demo.resending import recorded_events, resend
-from memory.app import build_database
-from memory.policy import Policy
-from memory.settings import MemorySettings
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(240)]
 
@@ -68,22 +64,10 @@ class Shopper:
 
     async def rows(self) -> Mapping[str, list[str]]:
         """Everything PostgreSQL has of the user, in the clear."""
-        connections = self.processes.connections
-        nothing = SecretStr("-")
-        settings = MemorySettings(
-            memory_database_url=SecretStr(connections.database.app),
-            memory_dispatch_database_url=SecretStr(connections.database.dispatch),
-            redis_url=nothing,
-            memory_master_key_file=connections.memory_master_key,
-            service_token_gateway=nothing,
-            service_token_agent=nothing,
-            service_token_curator=nothing,
-            service_token_operator=nothing,
-        )
-        database = build_database(settings, Policy(), SystemClock())
+        database = memory_database(self.processes)
         try:
             owner = Owner(tenant_id="t1", user_id=self.talking.user)
-            return await readable_rows(connections.database.admin, database, owner)
+            return await readable_rows(self.processes.connections.database.admin, database, owner)
         finally:
             await database.close()
 

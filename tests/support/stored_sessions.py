@@ -7,21 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from pydantic import SecretStr
 from sqlalchemy import select
+from tests.support.memory_database import memory_database
 from tests.support.processes import Processes
 
-from common.clock import SystemClock
 from common.memory_api.base import Owner
 from common.memory_api.sessions import LogEntry
-from memory.app import build_database
 from memory.database.schema import sessions
 from memory.database.statements import Statement
 from memory.database.transactions import Database, UserTransaction
 from memory.encryption.cipher import Place
-from memory.policy import Policy
 from memory.sessions.log import read_log
-from memory.settings import MemorySettings
 from memory.users import own
 
 _CONSTRAINTS = Statement(select(sessions.c.session_id, sessions.c.session_constraints).where(own(sessions)))
@@ -54,19 +50,7 @@ async def _constraints(tx: UserTransaction, session_id: UUID) -> dict[str, Any]:
 
 @asynccontextmanager
 async def stored_sessions(processes: Processes, tenant: str = "t1") -> AsyncIterator[StoredSessions]:
-    connections = processes.connections
-    unused = SecretStr("-")
-    settings = MemorySettings(
-        memory_database_url=SecretStr(connections.database.app),
-        memory_dispatch_database_url=SecretStr(connections.database.dispatch),
-        redis_url=unused,
-        memory_master_key_file=connections.memory_master_key,
-        service_token_gateway=unused,
-        service_token_agent=unused,
-        service_token_curator=unused,
-        service_token_operator=unused,
-    )
-    database = build_database(settings, Policy(), SystemClock())
+    database = memory_database(processes)
     try:
         yield StoredSessions(database, tenant)
     finally:

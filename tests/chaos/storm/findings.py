@@ -6,22 +6,17 @@ from collections.abc import Mapping
 from typing import Any
 
 import asyncpg
-from pydantic import SecretStr
 from redis.asyncio import Redis
 from tests.chaos.storm.audit import noted_twice
 from tests.chaos.storm.shoppers import TENANT, Ledger
 from tests.chaos.storm.system import StormySystem
 from tests.chaos.storm.texts import NOTE_KEY
+from tests.support.memory_database import memory_database
 from tests.support.readable_rows import places_of, read_rows
 
-from common.clock import SystemClock
 from common.memory_api.base import Owner
 from common.memory_api.dispatch import CheckInvariants
-from memory.app import build_database
-from memory.database.transactions import Database
 from memory.dispatch.invariants import check_invariants
-from memory.policy import Policy
-from memory.settings import MemorySettings
 
 IDLE_SECONDS = 6.0
 IDLE_VALKEY_COMMANDS = 150.0
@@ -38,7 +33,7 @@ class Findings:
     def __init__(self, system: StormySystem, ledger: Ledger) -> None:
         self._system = system
         self._ledger = ledger
-        self._database = _database_of(system)
+        self._database = memory_database(system.processes)
 
     async def close(self) -> None:
         await self._database.close()
@@ -152,19 +147,3 @@ def broken_promises(result: Mapping[str, Any]) -> list[str]:
     if result["idle_transactions_per_s"] > IDLE_TRANSACTIONS:
         broken.append("idle_transactions_per_s")
     return broken
-
-
-def _database_of(system: StormySystem) -> Database:
-    connections = system.processes.connections
-    nothing = SecretStr("-")
-    settings = MemorySettings(
-        memory_database_url=SecretStr(connections.database.app),
-        memory_dispatch_database_url=SecretStr(connections.database.dispatch),
-        redis_url=nothing,
-        memory_master_key_file=connections.memory_master_key,
-        service_token_gateway=nothing,
-        service_token_agent=nothing,
-        service_token_curator=nothing,
-        service_token_operator=nothing,
-    )
-    return build_database(settings, Policy(), SystemClock())
