@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,6 +14,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from tests.support.databases import database_from
 from tests.support.migration_steps import (
     USERS_PER_ROUND,
     Rows,
@@ -54,11 +56,23 @@ async def _connected(url: str) -> AsyncIterator[_Transactions]:
         await engine.dispose()
 
 
-async def _climb(database: DatabaseUrls, config: Config) -> Schema:
-    """All migrations in order. Between two of them: rows in every table, written as the release in between would."""
-    schema, before = Schema([], {}), Rows()
+@dataclass(frozen=True)
+class Climbed:
+    """Where a database stands after some migrations, and the rows that it holds then."""
+
+    database: DatabaseUrls
+    steps: int
+    schema: Schema
+    rows: Rows
+
+
+async def _climb(database: DatabaseUrls, config: Config, since: Climbed | None = None) -> Climbed:
+    """All further migrations in order. Between two: rows in every table, written as the release in between would."""
+    begun = since.steps if since else 0
+    schema, before = (since.schema, since.rows) if since else (Schema([], {}), Rows())
+    ahead = revisions(config)[begun:]
     async with _connected(database.admin) as run:
-        for step, revision in enumerate(revisions(config)):
+        for step, revision in enumerate(ahead, start=begun):
             await run(partial(upgrade, config=config, revision=revision))
             old, schema = schema, await run(read_schema)
             after = await run(partial(read_rows, schema=schema))
@@ -68,16 +82,28 @@ async def _climb(database: DatabaseUrls, config: Config) -> Schema:
             assert written >= USERS_PER_ROUND * len(schema.tables)
             before = await run(partial(read_rows, schema=schema))
     assert all(before.values()), "a row in every table"
-    return schema
+    return Climbed(database, begun + len(ahead), schema, before)
 
 
-async def test_every_migration_keeps_the_rows_and_the_release_before_it_can_go_on(empty_database: DatabaseUrls) -> None:
-    config = alembic_config()
-    schema = await _climb(empty_database, config)
-    newest = 2 * USERS_PER_ROUND * (2 * len(revisions(config)) - 1)
-    of_users = [table.name for table in schema.tables if table.name not in operating.tables]
+@pytest.fixture(scope="module")
+async def climbed(postgres: str) -> AsyncIterator[Climbed]:
+    """A database that went through all our migrations, one by one."""
+    async with database_from(postgres, None) as database:
+        yield await _climb(database, alembic_config())
+
+
+@pytest.fixture
+async def copied(postgres: str, climbed: Climbed) -> AsyncIterator[DatabaseUrls]:
+    """A copy of it, to try one more migration on."""
+    async with database_from(postgres, make_url(climbed.database.admin).database) as database:
+        yield database
+
+
+async def test_every_migration_keeps_the_rows_and_the_release_before_it_can_go_on(climbed: Climbed) -> None:
+    newest = 2 * USERS_PER_ROUND * (2 * climbed.steps - 1)
+    of_users = [table.name for table in climbed.schema.tables if table.name not in operating.tables]
     seen: set[str] = set()
-    async with _connected(empty_database.app) as run:
+    async with _connected(climbed.database.app) as run:
         for number in range(newest, newest + USERS_PER_ROUND):  # they have rows also in the newest tables
             tenant, user = user_of(number)
 
@@ -112,9 +138,11 @@ op.create_table(
 """
 
 
-async def test_a_further_migration_is_covered_without_new_code(empty_database: DatabaseUrls, tmp_path: Path) -> None:
-    schema = await _climb(empty_database, _with_next(tmp_path, _GOOD))
-    assert "parcels" in {table.name for table in schema.tables}
+async def test_a_further_migration_is_covered_without_new_code(
+    climbed: Climbed, copied: DatabaseUrls, tmp_path: Path
+) -> None:
+    further = await _climb(copied, _with_next(tmp_path, _GOOD), climbed)
+    assert "parcels" in {table.name for table in further.schema.tables}
 
 
 @pytest.mark.parametrize(
@@ -131,10 +159,10 @@ async def test_a_further_migration_is_covered_without_new_code(empty_database: D
     ],
 )
 async def test_a_migration_that_loses_rows_or_stops_the_release_before_it_is_found(
-    empty_database: DatabaseUrls, tmp_path: Path, change: str, found: str
+    climbed: Climbed, copied: DatabaseUrls, tmp_path: Path, change: str, found: str
 ) -> None:
     with pytest.raises((AssertionError, DBAPIError), match=found):
-        await _climb(empty_database, _with_next(tmp_path, change))
+        await _climb(copied, _with_next(tmp_path, change), climbed)
 
 
 def _with_next(directory: Path, change: str) -> Config:
