@@ -133,16 +133,18 @@ async def test_a_mark_is_told_to_the_model_and_stays_off_the_card() -> None:
     memory = MemoryInProcess()
     lease = LeasedTurn(memory, OWNER, memory.turn_id, uuid4())
     await lease.claim()
+    progress = ProgressFeed(KeptProgress())
     context = ToolContext(
         "call-2",
         "zh",
         UserSettings(),
         lease,
-        ProgressFeed(KeptProgress()),
+        progress,
         destination=COUNTRY,
         entries=marked_result(),
     )
     result = await OrderPropose(ShelfCatalogue()).run(UNSAID[1], context)
+    await progress.close()
     assert json.loads(result.content)["marks"] == {BAG.item_id: ["material_avoid: 塑料"]}
     (card,) = memory.orders.values()
     assert "material_avoid" not in card.model_dump_json(), "an order outlives the memory"
