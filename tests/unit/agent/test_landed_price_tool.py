@@ -60,7 +60,7 @@ async def test_the_day_of_the_call_decides_the_rule() -> None:
     [
         {"item_id": "bag-999", "destination": "DE"},
         {"item_id": BAG.item_id, "destination": "AQ"},
-        {"item_id": BAG.item_id, "destination": "Germany"},
+        {"item_id": BAG.item_id, "destination": "EU"},
         {"item_id": BAG.item_id, "destination": "DE", "quantity": 0},
         {"item_id": BAG.item_id, "destination": "DE", "currency": "XXX"},
     ],

@@ -5,6 +5,7 @@ from decimal import Decimal
 import pytest
 from tests.unit.agent.example_facts import a_fact
 
+from agent.catalogue.countries import country_code
 from agent.session_constraints.constraints import (
     WORDS_MAX,
     Budget,
@@ -12,7 +13,6 @@ from agent.session_constraints.constraints import (
     TurnWishes,
     read_session_constraints,
 )
-from agent.session_constraints.countries import country_code
 from agent.session_constraints.destination import DestinationLayer, resolve_dest_country_layered
 from agent.session_constraints.merging import merge_pt_lite, retract_terms
 
@@ -130,6 +130,11 @@ def test_what_was_stored_is_read_again() -> None:
         ("阿联酋", "AE"),
         ("EU", None),
         ("ZZ", None),
+        ("UK", "GB"),
+        ("EL", "GR"),
+        ("ship to El Paso", None),
+        ("QQ", None),
+        ("IC", None),
     ],
 )
 def test_countries_by_name(text: str, code: str | None) -> None:

@@ -6,7 +6,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
-from agent.catalogue.products import CountryCode, CurrencyCode, DomainSlug, Product
+from agent.catalogue.countries import AskedCountry
+from agent.catalogue.products import CurrencyCode, DomainSlug, Product
 from common.text import StorableText
 
 _QUERY_MAX = 500
@@ -37,7 +38,7 @@ class CatalogueQuery(BaseModel):
     price_max: Annotated[Decimal, Field(gt=0, allow_inf_nan=False)] | None = None
     currency: Annotated[CurrencyCode, BeforeValidator(_upper)] = "CNY"
     """Of the price bounds; an offer in another currency is compared at the demo rates."""
-    ships_to: Annotated[CountryCode, BeforeValidator(_upper)] | None = None
+    ships_to: AskedCountry = None
     platforms: Words = ()
     """Empty means all."""
     brands: Words = ()

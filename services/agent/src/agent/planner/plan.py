@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
 
+from agent.catalogue.countries import country_code
 from agent.catalogue.domains import DOMAINS
 from agent.context.fences import inside, neutralise
 from agent.session_constraints.constraints import SessionConstraints, read_session_constraints
-from agent.session_constraints.countries import country_code
 from common.memory_api.sessions import EntryKind, LogEntry
 from model_client.exact_json import exact_json, well_formed_json
 
@@ -19,6 +19,7 @@ INTENTS_VERSION = 1
 """Goes up when the list of intents changes; a stored plan carries the version it was made with."""
 
 _LIST_MAX = 12
+_CODE_LENGTH = 2
 _MARK = f"<{SCHEMA_NAME}>"
 
 
@@ -51,9 +52,12 @@ def _upper(value: object) -> object:
 
 
 def _country(value: object) -> object:
-    """A code that is no country's says nothing: it must not take the place of the session's destination."""
-    code = _upper(value)
-    return country_code(code) if isinstance(code, str) and len(code) == 2 else code
+    """A code that is no country's says nothing: it must not take the place of the session's destination. A city or
+    anything else is refused, so that the planner may say which country it means."""
+    if not isinstance(value, str):
+        return value
+    code = country_code(value)
+    return value if code is None and len(value.strip()) > _CODE_LENGTH else code
 
 
 def _words(value: object) -> object:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
+from agent.catalogue.countries import country_code
 from agent.session_constraints.constraints import SessionConstraints
-from agent.session_constraints.countries import country_code
 
 SHIP_TO_KEY = "default_ship_to"
 """The only fact that code reads by name."""

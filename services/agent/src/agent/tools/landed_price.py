@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from agent.catalogue.catalogue import Catalogue
+from agent.catalogue.countries import AskedCountry
 from agent.catalogue.errors import CatalogueError
 from agent.catalogue.exchange_rates import RATES_AS_OF
 from agent.catalogue.products import Product
@@ -40,7 +41,7 @@ class LandedPriceArguments(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     item_id: str
-    destination: Annotated[str, StringConstraints(to_upper=True, strip_whitespace=True, pattern=r"^[A-Za-z]{2}$")]
+    destination: AskedCountry = None
     quantity: int = Field(default=1, ge=1, le=_QUANTITY_MAX)
     currency: Annotated[str, StringConstraints(to_upper=True, strip_whitespace=True)] | None = None
 
@@ -59,6 +60,8 @@ class LandedPriceTool:
 
     async def run(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         wanted = LandedPriceArguments.model_validate(arguments)
+        if wanted.destination is None:
+            raise ToolFailed("no destination is known; ask the user which country it goes to")
         product = await self._product(wanted.item_id)
         currency = wanted.currency or context.settings.currency
         day = self._clock.now().date()

@@ -1,11 +1,12 @@
 """`order_propose`: lays an order before the user as a card. It is no order until the user confirms it themselves."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field
 
 from agent.catalogue.catalogue import Catalogue
+from agent.catalogue.countries import AskedCountry
 from agent.catalogue.errors import CatalogueError
 from agent.orders.shown_orders import shown_totals
 from agent.tools.item_results import items_shown_in
@@ -57,9 +58,7 @@ class _Arguments(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     lines: list[_Line] = Field(min_length=1, max_length=LINES_MAX)
-    destination: (
-        Annotated[str, StringConstraints(strip_whitespace=True, to_upper=True, pattern=r"^[A-Za-z]{2}$")] | None
-    ) = None
+    destination: AskedCountry = None
 
 
 class OrderPropose:

@@ -2,8 +2,10 @@
 
 import re
 from functools import cache
+from typing import Annotated
 
 from babel import Locale
+from pydantic import BeforeValidator
 
 _LANGUAGES = ("zh", "zh_Hant", "en", "de", "fr", "es", "ja")
 _ALSO = {
@@ -30,8 +32,11 @@ _ALSO = {
     "macao": "MO",
     "中国台湾": "TW",
 }
-_NO_COUNTRIES = frozenset({"EU", "EZ", "UN", "QO", "XA", "XB", "ZZ"})
-"""Codes that the CLDR gives to groups of countries, to what is unknown and to tests."""
+_OTHER_CODES = {"UK": "GB", "EL": "GR"}
+"""In wide use, in the EU's own texts for one, and not in ISO 3166. In a longer text "el" names nothing."""
+_NO_COUNTRIES = frozenset(["EU", "EZ", "UN", "QO", "XA", "XB", "ZZ", "AC", "CP", "CQ", "DG", "EA", "IC", "TA"])
+"""Codes that the CLDR gives to groups of countries, to what is unknown, to tests, and to islands and coasts that belong
+to a country of ISO 3166."""
 _CODES = (
     frozenset(code for code in Locale("en").territories if isinstance(code, str) and re.fullmatch("[A-Z]{2}", code))
     - _NO_COUNTRIES
@@ -44,12 +49,30 @@ def country_code(text: str) -> str | None:
     None where it names no country, or several.
     """
     folded = text.strip().casefold()
-    if folded.upper() in _CODES:
-        return folded.upper()
+    code = _OTHER_CODES.get(folded.upper(), folded.upper())
+    if code in _CODES:
+        return code
     if folded in _names():
         return _names()[folded]
     named = {_names()[name] for name in _any_name().findall(folded)}
     return named.pop() if len(named) == 1 else None
+
+
+def _asked_for(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    code = country_code(value)
+    if code is None and value.strip():
+        raise ValueError(
+            "this names no country, or several; write the ISO 3166-1 alpha-2 code of one (DE, GB, US), "
+            "or ask the user which one it is"
+        )
+    return code
+
+
+AskedCountry = Annotated[str | None, BeforeValidator(_asked_for)]
+"""A country in a call's arguments, as its code. A blank is none; of what is not understood the error tells the model
+what to write."""
 
 
 @cache
