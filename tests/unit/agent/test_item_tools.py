@@ -17,6 +17,7 @@ from agent.catalogue.local_index import LocalIndex
 from agent.catalogue.products import load_products
 from agent.context.memory_block import RememberedConstraint
 from agent.session_constraints.constraints import SessionConstraints
+from agent.session_constraints.destination import DestinationCountry, DestinationLayer
 from agent.skills.catalogue import builtin_skills
 from agent.tools.registry import build_tools
 from agent.tools.runner import ToolRunner
@@ -147,10 +148,11 @@ async def test_without_wishes_nothing_is_added_to_a_result(tools: Tools) -> None
 async def test_the_known_destination_counts_where_the_call_names_none(tools: Tools) -> None:
     everywhere = await tools.search(a_context(), limit=20)
     assert any("DE" not in item["ships_to"] for item in everywhere["items"])
-    by_system = await tools.search(a_context(destination="DE"), limit=20)
-    assert by_system["destination"] == {"country": "DE", "by": "system"}
-    assert all("DE" in item["ships_to"] for item in by_system["items"])
-    by_call = await tools.search(a_context(destination="DE"), ships_to="jp", limit=20)
+    known = DestinationCountry("DE", DestinationLayer.MEMORY)
+    by_memory = await tools.search(a_context(destination=known), limit=20)
+    assert by_memory["destination"] == {"country": "DE", "by": "memory"}
+    assert all("DE" in item["ships_to"] for item in by_memory["items"])
+    by_call = await tools.search(a_context(destination=known), ships_to="jp", limit=20)
     assert by_call["destination"] == {"country": "JP", "by": "arguments"}
     assert all("JP" in item["ships_to"] for item in by_call["items"])
 

@@ -5,13 +5,16 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from tests.unit.agent.example_facts import a_fact
 from tests.unit.agent.memory_in_process import MemoryInProcess
-from tests.unit.agent.scripted_agent import PRODUCTS, ScriptedAgent, calls, messages, says
+from tests.unit.agent.scripted_agent import PRODUCTS, ScriptedAgent, calls, messages, plans, says
 
 from common.clock import SystemClock
 from common.memory_api.user_data import UserSettings
 
 BAG = next(product for product in PRODUCTS.values() if product.ships_from == "CN" and "DE" in product.ships_to)
+
+SENT_WIDELY = next(product for product in PRODUCTS.values() if {"GB", "FR", "DE", "IT"} <= set(product.ships_to))
 
 
 class ClockOn(SystemClock):
@@ -53,6 +56,35 @@ async def test_the_day_of_the_call_decides_the_rule() -> None:
     assert duty["2026-06-30"]["since"] == "2008-12-01"
     assert duty["2026-07-01"]["since"] == "2026-07-01"
     assert "2026-06-30" in duty["2026-07-01"]["before"]
+
+
+@pytest.mark.parametrize(
+    ("said", "session", "fact", "asked_for", "country", "layer"),
+    [
+        ("GB", "FR", "德国", "IT", "IT", "arguments"),
+        ("GB", "FR", "德国", "", "GB", "turn"),
+        (None, "FR", "德国", None, "FR", "session"),
+        (None, None, "都寄到德国", None, "DE", "memory"),
+    ],
+)
+async def test_a_call_that_names_no_country_takes_the_one_that_is_known_and_says_who_named_it(
+    said: str | None, session: str | None, fact: str, asked_for: str | None, country: str, layer: str
+) -> None:
+    memory = MemoryInProcess("到手多少钱")
+    memory.session_constraints = {} if session is None else {"destination": session}
+    memory.facts = [a_fact("default_ship_to", fact)]
+    arguments = {"item_id": SENT_WIDELY.item_id, **({} if asked_for is None else {"destination": asked_for})}
+    steps = [calls(("landed_price", arguments)), says("好")]
+    await ScriptedAgent(memory, *steps, plan_steps=[plans(destination=said)]).run()
+    (result,) = (message["content"] for message in messages(memory) if message["role"] == "tool")
+    price = json.loads(result)
+    assert (price["destination"], price["destination_by"]) == (country, layer)
+
+
+async def test_without_any_destination_the_user_is_to_be_asked() -> None:
+    price = await asked({"item_id": BAG.item_id})
+    assert set(price) == {"error"}
+    assert "ask the user" in price["error"]
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from agent.catalogue.errors import CatalogueUnavailable
 from agent.context.entries import EntryFactory
 from agent.orders.pending_order_block import PendingOrders
 from agent.progress.feed import ProgressFeed
+from agent.session_constraints.destination import DestinationCountry, DestinationLayer
 from agent.skills.catalogue import builtin_skills
 from agent.tools.order_propose import OrderPropose
 from agent.tools.registry import build_tools
@@ -140,7 +141,7 @@ async def test_a_mark_is_told_to_the_model_and_stays_off_the_card() -> None:
         UserSettings(),
         lease,
         progress,
-        destination=COUNTRY,
+        destination=DestinationCountry(COUNTRY, DestinationLayer.SESSION),
         entries=marked_result(),
     )
     result = await OrderPropose(ShelfCatalogue()).run(UNSAID[1], context)

@@ -53,7 +53,7 @@ async def test_what_turns_say_is_merged_stored_and_reaches_the_tools(looking: Lo
     first = [plans(exclude=["塑料"], destination="DE")]
     await ScriptedAgent(memory, calls(LOOK), says("好"), plan_steps=first).run()
     assert looking.seen[-1].session_constraints == bags(exclude=("塑料",), destination="DE")
-    assert looking.seen[-1].destination == "DE"
+    assert looking.seen[-1].destination.code == "DE"
     assert looking.seen[-1].favourites == frozenset({"bag-001"})
     assert looking.seen[-1].call_id == "call-1"
 
@@ -98,7 +98,7 @@ async def test_a_destination_out_of_memory_marks_the_results(looking: Looking) -
     await ScriptedAgent(memory, calls(LOOK), dies=DyingAt(CrashPoint.AGENT_STEP_STORED)).run()
     memory.facts = [a_fact("default_ship_to", "德国")]
     await ScriptedAgent(memory, says("好")).run()
-    assert looking.seen[-1].destination == "DE"
+    assert looking.seen[-1].destination.code == "DE"
     [result] = [entry for entry in memory.log if '"role":"tool"' in entry.payload]
     assert result.bears_memory
 
@@ -161,7 +161,7 @@ async def test_the_destination_comes_from_the_first_layer_that_knows_it(
     memory.session_constraints = bags(destination=session).shown()
     memory.facts = [a_fact("default_ship_to", fact)] if fact else []
     await ScriptedAgent(memory, calls(LOOK), says("好"), plan_steps=[plans(destination=said)]).run()
-    assert looking.seen[-1].destination == destination
+    assert looking.seen[-1].destination.code == destination
 
 
 async def test_a_ship_to_that_could_not_be_saved_counts_before_the_stored_one(looking: Looking) -> None:
@@ -170,7 +170,7 @@ async def test_a_ship_to_that_could_not_be_saved_counts_before_the_stored_one(lo
     held = SessionFact(turn_id=memory.turn_id, key="default_ship_to", value="法国", category=MemoryCategory.CONTEXT)
     memory.session_facts = [held]
     await ScriptedAgent(memory, calls(LOOK), says("好")).run()
-    assert looking.seen[-1].destination == "FR"
+    assert looking.seen[-1].destination.code == "FR"
 
 
 async def test_facts_are_read_once_in_an_attempt(looking: Looking) -> None:

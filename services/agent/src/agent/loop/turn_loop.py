@@ -197,7 +197,7 @@ class TurnLoop:
             loaded_skills=loaded_skills(turn.rendering.parts),
             session_constraints=turn.session_constraints,
             favourites=frozenset(turn.claimed.favourites),
-            destination=destination.code,
+            destination=destination,
             constraints=constraints_in(turn.entries),
             earlier=turn.earlier,
             entries=turn.entries,

@@ -12,6 +12,9 @@ SHIP_TO_KEY = "default_ship_to"
 
 
 class DestinationLayer(StrEnum):
+    """Who named the country: the four layers, and a call's own arguments, which go before all of them."""
+
+    ARGUMENTS = "arguments"
     TURN = "turn"
     SESSION = "session"
     MEMORY = "memory"
@@ -33,6 +36,17 @@ class DestinationCountry(NamedTuple):
 
     code: str | None
     layer: DestinationLayer
+
+
+NO_DESTINATION = "no destination is known; ask the user which country it goes to"
+"""What a call without one is answered where no layer names one either, for the model."""
+
+NOWHERE = DestinationCountry(None, DestinationLayer.DEFAULT)
+
+
+def destination_of_call(asked: str | None, known: DestinationCountry) -> DestinationCountry:
+    """Where the goods of a call go; `asked` is the code in its arguments, `known` what the layers say."""
+    return known if asked is None else DestinationCountry(asked, DestinationLayer.ARGUMENTS)
 
 
 def resolve_dest_country_layered(

@@ -13,6 +13,7 @@ from agent.catalogue.queries import CatalogueQuery, Exclusion
 from agent.picking.constraint_safety import marks_of
 from agent.picking.picking import pick
 from agent.session_constraints.bundle import assemble
+from agent.session_constraints.destination import DestinationCountry, destination_of_call
 from agent.tools.item_results import Excluded, render_items
 from agent.tools.tool import ToolContext, ToolFailed, ToolResult, function_schema
 from common.logs import get_logger
@@ -60,7 +61,8 @@ class ItemSearch:
 
     async def run(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         asked = read_query(arguments, context.settings)
-        query = with_session(asked, context)
+        destination = destination_of_call(asked.ships_to, context.destination)
+        query = with_session(asked, context, destination)
         try:
             result = await self._catalogue.search(query)
         except CatalogueError as error:
@@ -74,19 +76,18 @@ class ItemSearch:
             excluded,
             marks_of(result.items, context.constraints),
             context.language,
-            destination=_destination(asked, query),
+            destination=_shown(destination),
         )
         return ToolResult(content, f"{len(picking.items)} items, {len(excluded)} excluded")
 
 
-def with_session(asked: CatalogueQuery, context: ToolContext) -> CatalogueQuery:
-    """The query with what the session rules out (so that the next best take the places), and with the destination
-    where the call names none."""
+def with_session(asked: CatalogueQuery, context: ToolContext, destination: DestinationCountry) -> CatalogueQuery:
+    """The query with what the session rules out (so that the next best take the places), and with the destination."""
     session = context.session_constraints.exclude
     return asked.model_copy(
         update={
             "exclude": tuple(dict.fromkeys((*asked.exclude, *session))),
-            "ships_to": asked.ships_to or context.destination,
+            "ships_to": destination.code,
         }
     )
 
@@ -98,11 +99,9 @@ def _explained(exclusion: Exclusion, asked: CatalogueQuery, context: ToolContext
     return Excluded(exclusion.item_id, word, "session" if word in context.session_constraints.exclude else "query")
 
 
-def _destination(asked: CatalogueQuery, query: CatalogueQuery) -> dict[str, str] | None:
+def _shown(destination: DestinationCountry) -> dict[str, str] | None:
     """The country that was filtered by, and who named it."""
-    if query.ships_to is None:
-        return None
-    return {"country": query.ships_to, "by": "arguments" if asked.ships_to else "system"}
+    return None if destination.code is None else {"country": destination.code, "by": destination.layer.value}
 
 
 def read_query(arguments: Mapping[str, Any], settings: UserSettings) -> CatalogueQuery:

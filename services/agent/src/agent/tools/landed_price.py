@@ -12,6 +12,7 @@ from agent.catalogue.exchange_rates import RATES_AS_OF
 from agent.catalogue.products import Product
 from agent.landed_price.quote import LandedPrice, Line, NoQuote, quote
 from agent.landed_price.rules import ImportRules
+from agent.session_constraints.destination import NO_DESTINATION, DestinationLayer, destination_of_call
 from agent.tools.tool import ToolContext, ToolFailed, ToolResult, function_schema
 from common.clock import Clock
 from common.logs import get_logger
@@ -29,11 +30,11 @@ _SCHEMA = function_schema(
     "estimated 的行是估算；amount 为 null 的行算不出；complete 为 false 时不要把 total 说成最终价格。",
     {
         "item_id": {"type": "string"},
-        "destination": {"type": "string", "description": "收货国两位代码，例如 DE"},
+        "destination": {"type": "string", "description": "收货国两位代码，例如 DE；不填用系统已知的"},
         "quantity": {"type": "integer", "minimum": 1, "maximum": _QUANTITY_MAX},
         "currency": {"type": "string", "description": "显示的货币，默认用户设置的"},
     },
-    ["item_id", "destination"],
+    ["item_id"],
 )
 
 
@@ -60,17 +61,18 @@ class LandedPriceTool:
 
     async def run(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         wanted = LandedPriceArguments.model_validate(arguments)
-        if wanted.destination is None:
-            raise ToolFailed("no destination is known; ask the user which country it goes to")
+        destination = destination_of_call(wanted.destination, context.destination)
+        if destination.code is None:
+            raise ToolFailed(NO_DESTINATION)
         product = await self._product(wanted.item_id)
         currency = wanted.currency or context.settings.currency
         day = self._clock.now().date()
         try:
-            price = quote(self._rules, product, wanted.destination, wanted.quantity, currency, day)
+            price = quote(self._rules, product, destination.code, wanted.quantity, currency, day)
         except NoQuote as reason:
             raise ToolFailed(str(reason)) from reason
         note = f"{price.total} {price.currency} to {price.destination}" + ("" if price.complete else ", incomplete")
-        return ToolResult(render_landed_price(price), note)
+        return ToolResult(render_landed_price(price, destination.layer), note)
 
     async def _product(self, item_id: str) -> Product:
         """Raises ToolFailed."""
@@ -84,12 +86,13 @@ class LandedPriceTool:
         return product
 
 
-def render_landed_price(price: LandedPrice) -> str:
-    """The result as the model reads it; amounts are decimal texts."""
+def render_landed_price(price: LandedPrice, named_by: DestinationLayer) -> str:
+    """The result as the model reads it; amounts are decimal texts. `named_by` is where the destination comes from."""
     return exact_json(
         {
             "item_id": price.item_id,
             "destination": price.destination,
+            "destination_by": named_by.value,
             "quantity": price.quantity,
             "currency": price.currency,
             "day": price.day.isoformat(),

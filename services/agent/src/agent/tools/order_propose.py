@@ -9,6 +9,7 @@ from agent.catalogue.catalogue import Catalogue
 from agent.catalogue.countries import AskedCountry
 from agent.catalogue.errors import CatalogueError
 from agent.orders.shown_orders import shown_totals
+from agent.session_constraints.destination import NO_DESTINATION, destination_of_call
 from agent.tools.item_results import items_shown_in
 from agent.tools.tool import ToolContext, ToolFailed, ToolResult, function_schema
 from common.logs import get_logger
@@ -71,9 +72,9 @@ class OrderPropose:
 
     async def run(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
         asked = _Arguments.model_validate(dict(arguments))
-        destination = asked.destination or context.destination
+        destination = destination_of_call(asked.destination, context.destination).code
         if destination is None:
-            raise ToolFailed("no destination is known; ask the user which country it goes to")
+            raise ToolFailed(NO_DESTINATION)
         # The newest of a product counts: at the price that the user saw last.
         offered = {card.item_id: card for card in items_shown_in([*context.earlier, *context.entries])}
         lines = ordered_lines({line.item_id: line.quantity for line in _merged(asked.lines)}, offered)

@@ -9,6 +9,7 @@ from uuid import UUID
 from agent.catalogue.terms import Language
 from agent.context.memory_block import RememberedConstraint
 from agent.session_constraints.constraints import SessionConstraints
+from agent.session_constraints.destination import NOWHERE, DestinationCountry
 from common.memory_api.facts import FactOutcome, ProposedFact, Recalled
 from common.memory_api.orders import NewOrder, OrderCard, OrderState
 from common.memory_api.sessions import LogEntry
@@ -52,8 +53,8 @@ class ToolContext:
     """P_t as this turn's plan left it."""
     favourites: frozenset[str] = frozenset()
     """Item ids."""
-    destination: str | None = None
-    """The country the goods go to (ISO 3166-1 alpha-2), by the four layers; None where no layer names one."""
+    destination: DestinationCountry = NOWHERE
+    """The country the goods go to, by the four layers."""
     constraints: tuple[RememberedConstraint, ...] = ()
     """The `[constraint]` lines of this turn's memory block."""
     earlier: Sequence[LogEntry] = ()
