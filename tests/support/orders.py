@@ -7,7 +7,15 @@ from tests.support.memory_service import ATurn, MemoryService
 from common.memory_api import operations as op
 from common.memory_api.base import Owner
 from common.memory_api.operations import Service
-from common.memory_api.orders import NewOrder, OrderCard, OrderedItem, OrderLine, OrderRequest, ProposeOrder
+from common.memory_api.orders import (
+    NewOrder,
+    OrderCard,
+    OrderedItem,
+    OrderLine,
+    OrderRequest,
+    ProposedCard,
+    ProposeOrder,
+)
 
 
 def an_order(title: str, *, price: str = "299.00", quantity: int = 2) -> NewOrder:
@@ -23,9 +31,9 @@ def an_order(title: str, *, price: str = "299.00", quantity: int = 2) -> NewOrde
     return NewOrder(lines=[OrderLine(item=item, quantity=quantity)], destination="DE")
 
 
-async def propose(memory: MemoryService, turn: ATurn, order: NewOrder, *, call_id: str = "call_1") -> OrderCard:
+async def propose(memory: MemoryService, turn: ATurn, order: NewOrder, *, call_id: str = "call_1") -> ProposedCard:
     request = ProposeOrder(owner=turn.owner, turn_id=turn.turn_id, lease_token=turn.token, call_id=call_id, order=order)
-    card: OrderCard = await memory.call(Service.AGENT, op.PROPOSE_ORDER, request)
+    card: ProposedCard = await memory.call(Service.AGENT, op.PROPOSE_ORDER, request)
     return card
 
 

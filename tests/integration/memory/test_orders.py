@@ -12,7 +12,7 @@ from tests.support.orders import an_order, propose, settle
 from common.memory_api import operations as op
 from common.memory_api.base import Owner
 from common.memory_api.operations import Service
-from common.memory_api.orders import ListOrders, OrderCard, OrderRequest, Orders, OrderState
+from common.memory_api.orders import ListOrders, NewOrder, OrderCard, OrderRequest, Orders, OrderState
 from common.memory_api.turns import ReleaseTurn
 from common.problems import ProblemCode, ProblemError
 
@@ -26,7 +26,8 @@ async def running_turn(memory: MemoryService, owner: Owner) -> ATurn:
 
 
 async def proposed(memory: MemoryService, owner: Owner) -> OrderCard:
-    return await propose(memory, await running_turn(memory, owner), an_order(BACKPACK))
+    card = await propose(memory, await running_turn(memory, owner), an_order(BACKPACK))
+    return OrderCard.model_validate(card.model_dump(exclude={"existed"}))
 
 
 async def listed(memory: MemoryService, owner: Owner, state: OrderState | None = None) -> list[OrderCard]:
@@ -56,9 +57,74 @@ async def test_the_same_call_proposes_one_card_also_in_a_later_attempt(memory: M
     turn.token = uuid4()
     assert (await memory.claim(turn)).attempt == 2
     again = await propose(memory, turn, an_order(BACKPACK))
-    other = await propose(memory, turn, an_order(BACKPACK), call_id="call_2")
+    other = await propose(memory, turn, an_order(BACKPACK, quantity=3), call_id="call_2")
     assert again == first
     assert {card.order_id for card in await listed(memory, owner)} == {first.order_id, other.order_id}
+
+
+async def test_the_same_order_under_another_call_id_is_the_card_that_exists(
+    memory: MemoryService, owner: Owner
+) -> None:
+    turn = await running_turn(memory, owner)
+    first = await propose(memory, turn, an_order(BACKPACK))
+    # A title is in the user's language of the turn.
+    again = await propose(memory, turn, an_order("Canary backpack"), call_id="call_2")
+    assert not first.existed
+    assert again == first.model_copy(update={"existed": True})
+    await settle(memory, owner, first, op.CANCEL_ORDER)
+    turned_down = await propose(memory, turn, an_order(BACKPACK), call_id="call_3")
+    assert (turned_down.order_id, turned_down.state) == (first.order_id, OrderState.CANCELLED)
+    assert len(await listed(memory, owner)) == 1
+
+
+async def test_two_calls_at_once_make_one_card(memory: MemoryService, owner: Owner) -> None:
+    turn = await running_turn(memory, owner)
+    cards = await asyncio.gather(
+        *(propose(memory, turn, an_order(BACKPACK), call_id=f"call_{number}") for number in range(8))
+    )
+    assert len({card.order_id for card in cards}) == 1
+    assert sorted(card.existed for card in cards) == [False] + 7 * [True]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        an_order(BACKPACK, quantity=1),
+        an_order(BACKPACK, price="199.00"),
+        an_order(BACKPACK).model_copy(update={"destination": "FR"}),
+        an_order(BACKPACK).model_copy(update={"lines": [*an_order(BACKPACK).lines, *an_order(BACKPACK).lines]}),
+    ],
+    ids=["quantity", "price", "destination", "lines"],
+)
+async def test_what_differs_is_a_card_of_its_own(memory: MemoryService, owner: Owner, other: NewOrder) -> None:
+    turn = await running_turn(memory, owner)
+    await propose(memory, turn, an_order(BACKPACK))
+    assert not (await propose(memory, turn, other, call_id="call_2")).existed
+    assert len(await listed(memory, owner)) == 2
+
+
+async def next_turn(memory: MemoryService, turn: ATurn) -> ATurn:
+    await memory.finish(turn, (await memory.claim(turn)).head)
+    later = await memory.accept(turn.owner, "再来一次", session_id=turn.session_id)
+    await memory.claim(later)
+    return later
+
+
+async def test_a_later_turn_of_the_session_finds_the_card_while_it_waits(memory: MemoryService, owner: Owner) -> None:
+    turn = await running_turn(memory, owner)
+    first = await propose(memory, turn, an_order(BACKPACK))
+    turn = await next_turn(memory, turn)
+    assert await propose(memory, turn, an_order(BACKPACK)) == first.model_copy(update={"existed": True})
+    await settle(memory, owner, first)
+    turn = await next_turn(memory, turn)
+    assert not (await propose(memory, turn, an_order(BACKPACK))).existed
+    turn = await next_turn(memory, turn)
+    memory.clock.advance(60 * memory.settings.order_expiry_minutes + 1)
+    await memory.claim(turn)
+    assert not (await propose(memory, turn, an_order(BACKPACK))).existed
+    other_session = await running_turn(memory, owner)
+    assert not (await propose(memory, other_session, an_order(BACKPACK))).existed
+    assert len(await listed(memory, owner)) == 4
 
 
 async def test_without_the_lease_there_is_no_card(memory: MemoryService, owner: Owner) -> None:

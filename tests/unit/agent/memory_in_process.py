@@ -23,7 +23,7 @@ from common.memory_api.facts import (
     TurnFacts,
     UnsavedFact,
 )
-from common.memory_api.orders import OrderCard, Orders, OrderState, OrderTotal, ProposeOrder
+from common.memory_api.orders import OrderCard, Orders, OrderState, OrderTotal, ProposedCard, ProposeOrder
 from common.memory_api.sessions import Layer, LogEntry
 from common.memory_api.skills import NewPersonalSkill, PersonalSkill, PersonalSkillEntry
 from common.memory_api.turns import (
@@ -224,8 +224,13 @@ class MemoryInProcess:
         key = next(key for key, each in self.orders.items() if each.order_id == card.order_id)
         self.orders[key] = card.model_copy(update={"state": state, "settled_at": datetime.now(UTC)})
 
-    def _orders_propose(self, request: ProposeOrder) -> OrderCard:
+    def _orders_propose(self, request: ProposeOrder) -> ProposedCard:
         self._must_hold_lease(request)
+        for call, known in self.orders.items():
+            pending = known.state is OrderState.PENDING
+            if pending and (known.lines, known.destination) == (request.order.lines, request.order.destination):
+                existed = call != (request.turn_id, request.call_id)
+                return ProposedCard(**dict(known), existed=existed)
         totals: dict[str, Decimal] = defaultdict(Decimal)
         for line in request.order.lines:
             totals[line.item.currency] += line.item.price * line.quantity
@@ -240,7 +245,8 @@ class MemoryInProcess:
             expires_at=datetime.now(UTC) + timedelta(minutes=30),
             settled_at=None,
         )
-        return self.orders.setdefault((request.turn_id, request.call_id), card)
+        known = self.orders.setdefault((request.turn_id, request.call_id), card)
+        return ProposedCard(**dict(known))
 
     def _orders_list(self, request: Any) -> Orders:
         newest = list(self.orders.values())[::-1]

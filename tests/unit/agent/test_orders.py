@@ -91,6 +91,17 @@ async def test_the_same_product_twice_is_one_line() -> None:
     assert [line.quantity for line in card.lines] == [3]
 
 
+async def test_the_same_order_twice_in_a_turn_is_one_card_and_the_model_is_told() -> None:
+    memory = MemoryInProcess("就买第一个，两个")
+    agent = ScriptedAgent(memory, calls(SEARCH), calls(proposing(), proposing()), says("请在卡片上确认"))
+    await agent.run()
+    (card,) = memory.orders.values()
+    first, second = (json.loads(result) for result in results(memory)[-2:])
+    assert first["order_id"] == second["order_id"] == str(card.order_id)
+    assert "没有另建" in second["message"]
+    assert "没有另建" not in first["message"]
+
+
 async def test_what_no_search_of_the_session_returned_cannot_be_ordered() -> None:
     memory = MemoryInProcess()
     other = next(item_id for item_id in PRODUCTS if item_id not in ("bag-001", "bag-002"))

@@ -110,7 +110,7 @@ LIST_FAVOURITES = _operation("favourites/list", OwnedRequest, user_data.Favourit
 ADD_FAVOURITE = _operation("favourites/add", user_data.ItemId, user_data.Favourites, _G)
 REMOVE_FAVOURITE = _operation("favourites/remove", user_data.ItemId, user_data.Favourites, _G)
 
-PROPOSE_ORDER = _operation("orders/propose", orders.ProposeOrder, orders.OrderCard, _A)
+PROPOSE_ORDER = _operation("orders/propose", orders.ProposeOrder, orders.ProposedCard, _A)
 LIST_ORDERS = _operation("orders/list", orders.ListOrders, orders.Orders, _G, _A)
 GET_ORDER = _operation("orders/get", orders.OrderRequest, orders.OrderCard, _G, _A)
 CONFIRM_ORDER = _operation("orders/confirm", orders.OrderRequest, orders.OrderCard, _G)

@@ -66,10 +66,14 @@ class OrderCard(NewOrder):
 
 
 class ProposeOrder(LeasedRequest):
-    """Under the turn's lease; the same call proposes one card, also across attempts."""
+    """Under the turn's lease; one card per effect, also across attempts and calls."""
 
     call_id: CallId
     order: NewOrder
+
+
+class ProposedCard(OrderCard):
+    existed: bool = Field(default=False, description="Another call had proposed the same before: there is no new card")
 
 
 class OrderRequest(OwnedRequest):

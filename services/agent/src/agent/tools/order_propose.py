@@ -14,7 +14,7 @@ from agent.tools.item_results import items_shown_in
 from agent.tools.tool import ToolContext, ToolFailed, ToolResult, function_schema
 from common.logs import get_logger
 from common.memory_api.client import MemoryUnavailable
-from common.memory_api.orders import LINES_MAX, QUANTITY_MAX, NewOrder, OrderCard, OrderedItem, OrderLine
+from common.memory_api.orders import LINES_MAX, QUANTITY_MAX, NewOrder, OrderedItem, OrderLine, ProposedCard
 from common.memory_api.turns import ItemCard
 from common.streams.progress import ProgressEvent
 from model_client.exact_json import exact_json
@@ -24,9 +24,10 @@ _log = get_logger(__name__)
 NAME = "order_propose"
 
 _NEXT = "卡片已给用户看，等用户自己确认；在那之前没有下单"
+_EXISTED = "同样的订单卡已经有了，没有另建一张；现状见 state，等用户自己确认或取消"
 
 _LOOK_FIRST = "; there may be a card all the same: look with order_lookup before trying again"
-"""An attempt that was killed may have made it, and trying again under another call id makes a second one."""
+"""An attempt that was killed may have made it."""
 
 _SCHEMA = function_schema(
     NAME,
@@ -81,9 +82,9 @@ class OrderPropose:
         for line in lines:
             await self._must_be_sent(line.item.item_id, destination)
         card = await _propose(context, NewOrder(lines=lines, destination=destination))
-        context.progress.emit(ProgressEvent.ORDER_CARD, {"card": card.model_dump(mode="json")})
+        context.progress.emit(ProgressEvent.ORDER_CARD, {"card": card.model_dump(mode="json", exclude={"existed"})})
         marks = {line.item.item_id: offered[line.item.item_id].marks for line in lines}
-        return ToolResult(_receipt(card, marks), note=f"{len(card.lines)} lines, waits for the user")
+        return ToolResult(_receipt(card, marks), note=f"{len(card.lines)} lines, {_noted(card)}")
 
     async def _must_be_sent(self, item_id: str, destination: str) -> None:
         """Raises ToolFailed for a product that is gone or not sent there."""
@@ -119,7 +120,7 @@ def ordered_lines(quantities: Mapping[str, int], offered: Mapping[str, ItemCard]
     ]
 
 
-async def _propose(context: ToolContext, order: NewOrder) -> OrderCard:
+async def _propose(context: ToolContext, order: NewOrder) -> ProposedCard:
     try:
         return await context.memory.propose_order(context.call_id, order)
     except MemoryUnavailable as error:
@@ -127,7 +128,11 @@ async def _propose(context: ToolContext, order: NewOrder) -> OrderCard:
         raise ToolFailed(f"there was no answer{_LOOK_FIRST}") from error
 
 
-def _receipt(card: OrderCard, marks: Mapping[str, list[str]]) -> str:
+def _noted(card: ProposedCard) -> str:
+    return f"there is such a card: {card.state}" if card.existed else "waits for the user"
+
+
+def _receipt(card: ProposedCard, marks: Mapping[str, list[str]]) -> str:
     marked = {item_id: found for item_id, found in marks.items() if found}
     return exact_json(
         {
@@ -137,6 +142,6 @@ def _receipt(card: OrderCard, marks: Mapping[str, list[str]]) -> str:
             "totals": shown_totals(card),
             "expires_at": card.expires_at.isoformat(timespec="seconds"),
             **({"marks": marked} if marked else {}),
-            "message": _NEXT,
+            "message": _EXISTED if card.existed else _NEXT,
         }
     )

@@ -11,7 +11,7 @@ from agent.context.memory_block import RememberedConstraint
 from agent.session_constraints.constraints import SessionConstraints
 from agent.session_constraints.destination import NOWHERE, DestinationCountry
 from common.memory_api.facts import FactOutcome, ProposedFact, Recalled
-from common.memory_api.orders import NewOrder, OrderCard, OrderState
+from common.memory_api.orders import NewOrder, OrderCard, OrderState, ProposedCard
 from common.memory_api.sessions import LogEntry
 from common.memory_api.skills import PersonalSkill
 from common.memory_api.user_data import UserSettings
@@ -25,7 +25,7 @@ class ToolMemory(Protocol):
 
     async def recall(self, topic: str) -> Recalled: ...
 
-    async def propose_order(self, call_id: str, order: NewOrder) -> OrderCard: ...
+    async def propose_order(self, call_id: str, order: NewOrder) -> ProposedCard: ...
 
     async def order(self, order_id: UUID) -> OrderCard: ...
 

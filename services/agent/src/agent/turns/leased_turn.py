@@ -18,7 +18,15 @@ from common.memory_api.facts import (
     UnsavedFact,
 )
 from common.memory_api.operations import Operation
-from common.memory_api.orders import ListOrders, NewOrder, OrderCard, OrderRequest, OrderState, ProposeOrder
+from common.memory_api.orders import (
+    ListOrders,
+    NewOrder,
+    OrderCard,
+    OrderRequest,
+    OrderState,
+    ProposedCard,
+    ProposeOrder,
+)
 from common.memory_api.sessions import NewLogEntry
 from common.memory_api.skills import PersonalSkill, ReadSkill
 from common.memory_api.turns import (
@@ -145,7 +153,7 @@ class LeasedTurn:
         request = Recall(owner=self._owner, topic=topic)
         return await self._memory.call(operations.RECALL, request, retry_for=_TOOL_RETRY_SECONDS)
 
-    async def propose_order(self, call_id: str, order: NewOrder) -> OrderCard:
+    async def propose_order(self, call_id: str, order: NewOrder) -> ProposedCard:
         request = ProposeOrder(
             owner=self._owner,
             turn_id=self._turn_id,

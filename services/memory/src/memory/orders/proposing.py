@@ -1,8 +1,11 @@
 """`order_propose`: the model lays a card before the user. It cannot do more."""
 
-from sqlalchemy import bindparam, insert, select
+from collections import Counter
+from decimal import Decimal
 
-from common.memory_api.orders import OrderCard, ProposeOrder
+from sqlalchemy import and_, bindparam, insert, or_, select
+
+from common.memory_api.orders import NewOrder, OrderCard, OrderState, ProposedCard, ProposeOrder
 from memory.database.connection import Row
 from memory.database.schema import orders
 from memory.database.statements import Statement
@@ -13,11 +16,19 @@ from memory.turns.holding import lock_turn
 from memory.turns.rows import TurnRow
 from memory.users import own
 
-_FIND = Statement(
-    select(orders).where(
-        own(orders), orders.c.turn_id == bindparam("turn_id"), orders.c.call_id == bindparam("call_id")
+_MAYBE_THE_SAME = Statement(
+    select(orders)
+    .where(
+        own(orders),
+        orders.c.session_id == bindparam("session_id"),
+        or_(
+            orders.c.turn_id == bindparam("turn_id"),
+            and_(orders.c.state == OrderState.PENDING, orders.c.expires_at > bindparam("now")),
+        ),
     )
+    .order_by(orders.c.created_at.desc(), orders.c.order_id.desc())
 )
+"""The cards of this turn, whatever became of them, and those that wait in the session; newest first."""
 _ADD = Statement(
     insert(orders).returning(orders),
     (
@@ -34,17 +45,41 @@ _ADD = Statement(
 )
 
 
-async def propose_order(tx: UserTransaction, request: ProposeOrder) -> OrderCard:
-    """One card per (turn, call id): a later attempt that repeats the call gets the same one."""
+async def propose_order(tx: UserTransaction, request: ProposeOrder) -> ProposedCard:
+    """One card per effect, also across attempts and calls.
+
+    A call that is repeated gets its card. One that proposes what another call of the turn did, or what still waits for
+    the user in this session, gets the card that exists. The session is locked: of two calls at once the second finds
+    the first one's.
+    """
     turn, _, record = await lock_turn(tx, request.turn_id)
     must_hold_lease(record, request.lease_token)
-    row = await _proposed_before(tx, request) or await _add(tx, request, turn)
-    return open_order(tx, row)
+    wanted = {"session_id": turn.session_id, "turn_id": request.turn_id, "now": tx.now}
+    rows = (await tx.connection.execute(_MAYBE_THE_SAME, wanted)).all()
+    for row in rows:
+        if row.turn_id == request.turn_id and row.call_id == request.call_id:
+            return _proposed(open_order(tx, row))
+    for card in (open_order(tx, row) for row in rows):
+        if is_same_effect(card, request.order):
+            return _proposed(card, existed=True)
+    return _proposed(open_order(tx, await _add(tx, request, turn)))
 
 
-async def _proposed_before(tx: UserTransaction, request: ProposeOrder) -> Row | None:
-    wanted = {"turn_id": request.turn_id, "call_id": request.call_id}
-    return (await tx.connection.execute(_FIND, wanted)).one_or_none()
+def is_same_effect(one: NewOrder, other: NewOrder) -> bool:
+    """The same quantities of the same products at the same prices, to the same country, whatever their order. A title
+    depends on the language; another price is another offer."""
+    return one.destination == other.destination and _quantities(one) == _quantities(other)
+
+
+def _quantities(order: NewOrder) -> Counter[tuple[str, Decimal, str]]:
+    quantities: Counter[tuple[str, Decimal, str]] = Counter()
+    for line in order.lines:
+        quantities[line.item.item_id, line.item.price, line.item.currency] += line.quantity
+    return quantities
+
+
+def _proposed(card: OrderCard, *, existed: bool = False) -> ProposedCard:
+    return ProposedCard(**dict(card), existed=existed)
 
 
 async def _add(tx: UserTransaction, request: ProposeOrder, turn: TurnRow) -> Row:
