@@ -5,9 +5,11 @@ from decimal import Decimal
 from typing import Any
 from uuid import uuid4
 
+import asyncpg
 import pytest
 from tests.support.memory_service import ATurn, MemoryService
 from tests.support.orders import an_order, propose, settle
+from tests.support.waiting import wait_for
 
 from common.memory_api import operations as op
 from common.memory_api.base import Owner
@@ -15,6 +17,7 @@ from common.memory_api.operations import Service
 from common.memory_api.orders import ListOrders, NewOrder, OrderCard, OrderRequest, Orders, OrderState
 from common.memory_api.turns import ReleaseTurn
 from common.problems import ProblemCode, ProblemError
+from devstack.database import DatabaseUrls
 
 BACKPACK = "金丝雀背包"
 
@@ -77,13 +80,29 @@ async def test_the_same_order_under_another_call_id_is_the_card_that_exists(
     assert len(await listed(memory, owner)) == 1
 
 
-async def test_two_calls_at_once_make_one_card(memory: MemoryService, owner: Owner) -> None:
+async def test_two_calls_at_once_make_one_card(
+    memory: MemoryService, module_database: DatabaseUrls, owner: Owner
+) -> None:
     turn = await running_turn(memory, owner)
-    cards = await asyncio.gather(
-        *(propose(memory, turn, an_order(BACKPACK), call_id=f"call_{number}") for number in range(8))
-    )
-    assert len({card.order_id for card in cards}) == 1
-    assert sorted(card.existed for card in cards) == [False] + 7 * [True]
+    somebody = await asyncpg.connect(module_database.admin)
+
+    async def both_wait() -> bool:
+        return int(await somebody.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted")) == 2
+
+    try:
+        async with somebody.transaction():
+            # Cards can be looked for and not added: whoever has looked and found none is stopped here.
+            await somebody.execute("LOCK TABLE orders IN SHARE MODE")
+            calls = [
+                asyncio.create_task(propose(memory, turn, an_order(BACKPACK), call_id=call_id))
+                for call_id in ("a", "b")
+            ]
+            await wait_for(both_wait, "both calls wait")
+    finally:
+        await somebody.close()
+    cards = await asyncio.gather(*calls)
+    assert len({card.order_id for card in cards}) == len(await listed(memory, owner)) == 1
+    assert {card.existed for card in cards} == {False, True}
 
 
 @pytest.mark.parametrize(
