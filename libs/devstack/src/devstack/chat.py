@@ -2,6 +2,8 @@
 
 import asyncio
 import signal
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 from common.streams.progress import ProgressEvent
 from devstack.errors import StackError
@@ -9,7 +11,7 @@ from devstack.gateway_client import GatewayClient, RequestRefused
 from devstack.joining import joined_gateway
 from devstack.settings import DevstackSettings
 from devstack.terminal.lines import InputLines
-from devstack.terminal.orders import show_order
+from devstack.terminal.orders import show_order, show_orders
 from devstack.terminal.screen import Screen
 from devstack.terminal.tables import show_facts
 from devstack.terminal.turn_view import TurnView
@@ -27,6 +29,8 @@ _HELP = """\
   /usage          模型调用 · this session's model calls
   /quit           结束 · end
   Ctrl-C 取消这一轮 · cancels the turn that runs"""
+
+_NO_CARD = "这里没有待确认的订单卡，全部订单见 /orders · there is no pending order here; /orders lists all"
 
 
 async def chat(settings: DevstackSettings, screen: Screen, tenant: str, user: str) -> int:
@@ -58,13 +62,14 @@ class Chat:
             self._screen.part(_PROMPT, "bold")
             while (line := await lines.next()) not in (None, "/quit"):
                 if line:
-                    await self._answer(line)
+                    await self.answer(line)
                 self._screen.part(_PROMPT, "bold")
         finally:
             lines.close()
             loop.remove_signal_handler(signal.SIGINT)
 
-    async def _answer(self, line: str) -> None:
+    async def answer(self, line: str) -> None:
+        """Do what a line asks for; what goes wrong is said."""
         try:
             if line.startswith("/"):
                 await self._command(line)
@@ -105,16 +110,26 @@ class Chat:
                 await self._client.clear_preferences(self._user_id)
                 self._session_id = None
             case "/orders":
-                for order in await self._client.orders():
-                    show_order(self._screen, order)
-            case "/confirm" if argument.strip() or self._order_id:
-                show_order(self._screen, await self._client.confirm_order(argument.strip() or self._order_id))
-            case "/cancel" if argument.strip() or self._order_id:
-                show_order(self._screen, await self._client.cancel_order(argument.strip() or self._order_id))
+                show_orders(self._screen, await self._client.orders())
+            case "/confirm":
+                await self._settle(self._client.confirm_order, argument.strip())
+            case "/cancel":
+                await self._settle(self._client.cancel_order, argument.strip())
             case "/usage" if self._session_id is not None:
                 show_usage(self._screen, self._session_id, await self._client.usage(self._session_id))
             case _:
                 self._screen.line(_HELP, "dim")
+
+    async def _settle(self, how: Callable[[str], Awaitable[dict[str, Any]]], order_id: str) -> None:
+        """Without an id, the card shown last. Cards of other chats are for whoever names them: nobody has looked at
+        them here."""
+        named = order_id or self._order_id
+        if not named:
+            self._screen.line(_NO_CARD, "yellow")
+            return
+        show_order(self._screen, await how(named))
+        if named == self._order_id:
+            self._order_id = ""
 
     def _interrupt(self, talking: asyncio.Task[None]) -> None:
         """Ctrl-C: cancels the open turn on the server; at the prompt, ends the chat."""

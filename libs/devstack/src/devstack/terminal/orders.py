@@ -1,5 +1,6 @@
 """An order as a card in the terminal."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from devstack.terminal.screen import Screen
@@ -15,6 +16,13 @@ _STATES = {
 def show_order(screen: Screen, card: dict[str, Any]) -> None:
     for line in order_lines(card):
         screen.line(line, "cyan")
+
+
+def show_orders(screen: Screen, cards: Sequence[dict[str, Any]]) -> None:
+    for card in cards:
+        show_order(screen, card)
+    if not cards:
+        screen.line("还没有订单 · no orders yet", "dim")
 
 
 def order_lines(card: dict[str, Any]) -> list[str]:

@@ -20,6 +20,7 @@ class TurnView:
         self._streamed = ""
         self._in_line = False
         self._shown_items: list[dict[str, Any]] = []
+        self._shown_orders: list[dict[str, Any]] = []
 
     def show(self, event: TurnEvent) -> None:
         match event.kind:
@@ -58,10 +59,16 @@ class TurnView:
 
     def _cards(self, data: dict[str, Any]) -> None:
         if "card" in data:
-            self._break()
-            show_order(self._screen, data["card"])
+            self._order(data["card"])
         else:
             self._items(data.get("items") or [])
+
+    def _order(self, card: dict[str, Any]) -> None:
+        """A card that is told again, unchanged, is the one that stands there already."""
+        if card not in self._shown_orders:
+            self._shown_orders.append(card)
+            self._break()
+            show_order(self._screen, card)
 
     def _items(self, items: list[dict[str, Any]]) -> None:
         self._shown_items = items
