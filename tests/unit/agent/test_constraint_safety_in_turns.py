@@ -20,7 +20,7 @@ from common.streams.progress import ProgressEvent
 from model_client.answers import ModelAnswer
 
 SEARCH = calls(("item_search", {"query": "零食"}))
-NUTTY, SAFE = "snk-002", "snk-013"
+NUTTY, NUTTY_TOO, SAFE = "snk-002", "snk-001", "snk-013"
 
 
 def lists(reason: str, reply: str = "就这些", *more: str) -> ModelAnswer:
@@ -56,6 +56,26 @@ async def test_marked_products_are_named_in_a_notice_behind_the_result() -> None
     assert SAFE not in notice
     assert cards(memory) == [(SAFE, [])]
     assert corrections(memory) == []
+
+
+def notices(memory: MemoryInProcess) -> list[str]:
+    return [content for content in contents(memory) if content.startswith("<system_notice>") and "marks" in content]
+
+
+async def test_a_notice_names_a_product_once_in_a_turn() -> None:
+    memory = MemoryInProcess()
+    dying = DyingAt(CrashPoint.AGENT_RESULTS_STORED, times=2)
+    await an_agent(memory, SEARCH, calls(("item_search", {"query": "点心"})), dies=dying).run()
+    assert len(notices(memory)) == 1
+    detail = ("item_detail", {"item_id": NUTTY_TOO})
+    await an_agent(memory, calls(detail, ("item_detail", {"item_id": NUTTY})), summary("好", SAFE)).run()
+    first, second = notices(memory)
+    assert NUTTY in first
+    assert NUTTY_TOO in second
+    assert NUTTY not in second
+    memory.new_turn("再看看零食")
+    await an_agent(memory, SEARCH, summary("好", SAFE)).run()
+    assert len(notices(memory)) == 3
 
 
 async def test_without_a_constraint_nothing_is_marked() -> None:

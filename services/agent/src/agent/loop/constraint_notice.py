@@ -1,8 +1,8 @@
 """Constraint safety: results that contradict a remembered constraint are named in a notice, so that nobody overlooks
-the marks on them. Nothing is filtered."""
+the marks on them; each product once in a turn. Nothing is filtered."""
 
 from agent.loop.hooks import Hook, HookPoint, HookView
-from agent.tools.item_results import ITEM_TOOLS, read_items
+from agent.tools.item_results import ITEM_TOOLS, items_shown_in, read_items
 from common.memory_api.sessions import NewLogEntry
 
 _MOST = 10
@@ -11,7 +11,10 @@ _MOST = 10
 
 async def _add(view: HookView) -> list[NewLogEntry]:
     shown = [card for call, result in view.results if call.name in ITEM_TOOLS for card in read_items(result.content)]
-    marked = {card.item_id: card.marks for card in shown if card.marks}
+    named_before = {(card.item_id, *card.marks) for card in items_shown_in(view.turn.entries)}
+    marked = {
+        card.item_id: card.marks for card in shown if card.marks and (card.item_id, *card.marks) not in named_before
+    }
     if not marked:
         return []
     named = "；".join(f"{item_id}（{'，'.join(marks)}）" for item_id, marks in list(marked.items())[:_MOST])
