@@ -1,7 +1,7 @@
 """The memory service as one claimed turn sees it: every call carries the turn's owner, and writes its lease."""
 
 from collections.abc import Sequence
-from typing import Protocol, TypeVar
+from typing import Protocol, TypedDict, TypeVar
 from uuid import UUID
 
 from agent.session_constraints.constraints import SessionConstraints
@@ -62,19 +62,27 @@ class MemoryCaller(Protocol):
         """Raises ProblemError for a clear no, MemoryUnavailable when there was no answer."""
 
 
+class _Held(TypedDict):
+    """What every write under the lease begins with: `common.memory_api.base.LeasedRequest`."""
+
+    owner: Owner
+    turn_id: UUID
+    lease_token: UUID
+
+
 class LeasedTurn:
     def __init__(self, memory: MemoryCaller, owner: Owner, turn_id: UUID, lease_token: UUID) -> None:
         self._memory = memory
         self._owner = owner
         self._turn_id = turn_id
-        self._lease_token = lease_token
+        self._held: _Held = {"owner": owner, "turn_id": turn_id, "lease_token": lease_token}
 
     async def claim(self) -> ClaimedTurn:
-        request = ClaimTurn(owner=self._owner, turn_id=self._turn_id, lease_token=self._lease_token)
+        request = ClaimTurn(**self._held)
         return await self._memory.call(operations.CLAIM_TURN, request)
 
     async def renew(self, retry_for: float) -> Lease:
-        request = RenewLease(owner=self._owner, turn_id=self._turn_id, lease_token=self._lease_token)
+        request = RenewLease(**self._held)
         return await self._memory.call(operations.RENEW_LEASE, request, retry_for=retry_for)
 
     async def append(
@@ -86,9 +94,7 @@ class LeasedTurn:
     ) -> int:
         """Append to the session log; returns the new head."""
         request = AppendStep(
-            owner=self._owner,
-            turn_id=self._turn_id,
-            lease_token=self._lease_token,
+            **self._held,
             expected_head=expected_head,
             entries=list(entries),
             model_call=model_call,
@@ -109,9 +115,7 @@ class LeasedTurn:
         session_constraints: SessionConstraints | None,
     ) -> TurnReference:
         request = FinishTurn(
-            owner=self._owner,
-            turn_id=self._turn_id,
-            lease_token=self._lease_token,
+            **self._held,
             expected_head=expected_head,
             entries=list(entries),
             failure=failure,
@@ -125,9 +129,7 @@ class LeasedTurn:
 
     async def release(self, *, retry_in_seconds: float, error_code: str | None, spend_attempt: bool) -> None:
         request = ReleaseTurn(
-            owner=self._owner,
-            turn_id=self._turn_id,
-            lease_token=self._lease_token,
+            **self._held,
             retry_in_seconds=retry_in_seconds,
             error_code=error_code,
             spend_attempt=spend_attempt,
@@ -141,9 +143,7 @@ class LeasedTurn:
 
     async def save_fact(self, call_id: str, proposed: ProposedFact) -> FactOutcome:
         request = SaveFact(
-            owner=self._owner,
-            turn_id=self._turn_id,
-            lease_token=self._lease_token,
+            **self._held,
             call_id=call_id,
             proposed=proposed,
         )
@@ -155,9 +155,7 @@ class LeasedTurn:
 
     async def propose_order(self, call_id: str, order: NewOrder) -> ProposedCard:
         request = ProposeOrder(
-            owner=self._owner,
-            turn_id=self._turn_id,
-            lease_token=self._lease_token,
+            **self._held,
             call_id=call_id,
             order=order,
         )
@@ -173,7 +171,7 @@ class LeasedTurn:
 
     async def read_skill(self, name: str) -> PersonalSkill | None:
         """One of the user's own skills; None where there is none of that name."""
-        request = ReadSkill(owner=self._owner, turn_id=self._turn_id, lease_token=self._lease_token, name=name)
+        request = ReadSkill(**self._held, name=name)
         try:
             return await self._memory.call(operations.READ_SKILL, request, retry_for=_TOOL_RETRY_SECONDS)
         except ProblemError as problem:
