@@ -12,6 +12,7 @@ from common.memory_api.dispatch import CheckInvariants
 from common.memory_api.facts import (
     CandidateRequest,
     FactAction,
+    FactEditRequest,
     FactKeyRequest,
     ProposedFact,
     PutFact,
@@ -264,3 +265,18 @@ async def test_a_turn_waits_for_the_curation_and_not_only_for_luck(memory: Memor
     assert not reading.done()
     await memory.ingest(before, token, NUTS)
     assert [fact.key for fact in (await reading).facts] == ["nut_allergy"]
+
+
+async def test_a_save_that_is_repeated_does_not_claim_what_the_user_has_deleted_since(
+    memory: MemoryService, owner: Owner
+) -> None:
+    """The agent was killed after the save, and its later attempt makes the same call."""
+    turn = await memory.accept(owner, "我对坚果过敏")
+    await memory.claim(turn)
+    saved = await memory.save(turn, "nut_allergy", "对坚果过敏")
+    assert saved.action is FactAction.ADDED
+    assert await memory.save(turn, "nut_allergy", "对坚果过敏") == saved
+    await memory.call(Service.GATEWAY, op.DELETE_FACT, FactEditRequest(owner=owner, key="nut_allergy"))
+    again = await memory.save(turn, "nut_allergy", "对坚果过敏")
+    assert (again.action, again.value) == (FactAction.DELETED_BY_USER, None)
+    assert await memory.facts(owner) == {}

@@ -12,6 +12,7 @@ from memory.facts.evidence.user_words import UserWords
 from memory.facts.gate import ValidFact
 from memory.facts.proposals import take_proposals, through_door
 from memory.facts.rows import Writer
+from memory.facts.tombstones import read_tombstones
 from memory.facts.writing import MEMORY_DISABLED, outcome
 from memory.turns.rows import TurnRow, find_turn, user_text
 from memory.users import lock_user, own
@@ -27,13 +28,15 @@ _FIND = Statement(
     )
 )
 
+_STANDS = frozenset({FactAction.ADDED, FactAction.UPDATED, FactAction.SUPPORTED, FactAction.DUPLICATE})
+
 
 async def save_fact(tx: UserTransaction, request: SaveFact) -> FactOutcome:
     await lock_user(tx)
     turn = await find_turn(tx, request.turn_id, lock=True)
     must_hold_lease(await lock_work(tx, WorkKind.TURN, request.turn_id), request.lease_token)
     checked = through_door(tx, request.proposed)
-    done = await _done_before(tx, request, checked)
+    done = await _done_before(tx, request, checked, turn.seq)
     if done is not None:
         return done
     result = await _save(tx, checked, turn)
@@ -58,12 +61,18 @@ async def _save(tx: UserTransaction, checked: ValidFact | FactOutcome, turn: Tur
     return taken
 
 
-async def _done_before(tx: UserTransaction, request: SaveFact, checked: ValidFact | FactOutcome) -> FactOutcome | None:
-    """The outcome of the same call in an earlier attempt; the value is the request's own."""
+async def _done_before(
+    tx: UserTransaction, request: SaveFact, checked: ValidFact | FactOutcome, seq: int
+) -> FactOutcome | None:
+    """The outcome of the same call in an earlier attempt; the value is the request's own. What the user has deleted
+    since is not said to be remembered."""
     wanted = {"turn_id": request.turn_id, "call_id": request.call_id}
     row = (await tx.connection.execute(_FIND, wanted)).one_or_none()
     if row is None:
         return None
-    if isinstance(checked, ValidFact) and row.fact_key == checked.key and row.rule is None:
-        return outcome(checked, FactAction(row.action))
-    return FactOutcome(key=row.fact_key, action=FactAction(row.action), rule=row.rule)
+    action = FactAction(row.action)
+    if not (isinstance(checked, ValidFact) and row.fact_key == checked.key and row.rule is None):
+        return FactOutcome(key=row.fact_key, action=action, rule=row.rule)
+    if action in _STANDS and (await read_tombstones(tx)).stop(checked.key, checked.value, seq):
+        action = FactAction.DELETED_BY_USER
+    return outcome(checked, action)

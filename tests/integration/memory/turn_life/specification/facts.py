@@ -8,11 +8,23 @@ from tests.integration.memory.turn_life.vocabulary import Saying
 
 from common.memory_api.facts import FactAction
 
+_STANDS = frozenset({FactAction.ADDED, FactAction.UPDATED, FactAction.SUPPORTED})
+
+
+def told_again(user: User, saying: Saying, seq: int, at_first: str) -> str:
+    """What a repeated save is answered: what became of it, unless the user has deleted it since."""
+    return FactAction.DELETED_BY_USER if at_first in _STANDS and is_buried(user, saying, seq) else at_first
+
+
+def is_buried(user: User, saying: Saying, seq: int) -> bool:
+    """Whether the user has deleted it later than what this seq orders."""
+    return user.buried.get(saying.key, -1) >= seq
+
 
 def write(user: User, saying: Saying, order: tuple[int, int, int], turn: str | None) -> str:
     """What became of it; `turn` supports the fact, once, however often it is written."""
     seq, rank, _ = order
-    if user.buried.get(saying.key, -1) >= seq:
+    if is_buried(user, saying, seq):
         return FactAction.DELETED_BY_USER
     known = user.facts.get(saying.key)
     if known is not None and order < known.order:

@@ -137,7 +137,7 @@ class SpecifiedTurnLife:
         if call not in found.saved:
             order = (found.seq, SAVE_MEMORY, 0)
             found.saved[call] = facts.write(self._state.user(user), saying, order, turn)
-        return found.saved[call]
+        return facts.told_again(self._state.user(user), saying, found.seq, found.saved[call])
 
     def finish(self, user: str, turn: str, token: str, head: int, entries: Sequence[Entry], *, failed: bool) -> str:
         found = self._state.turn(user, turn)
