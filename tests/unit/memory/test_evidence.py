@@ -29,6 +29,14 @@ EXPLICIT = [
     ("price_habit", "买衣服一般不超过 300 元", "平时买衣服一般不超过 300 元"),
     ("nut_allergy", "对坚果过敏", "这次预算 300。我对坚果过敏"),
     ("other_allergy", "对尘螨过敏", "医生说我对尘螨过敏"),
+    ("nut_allergy", "对坚果过敏", "别忘了我对坚果过敏"),
+    ("nut_allergy", "对坚果过敏", "不要忘记我对坚果过敏"),
+    ("nut_allergy", "对坚果过敏", "忘了说，我对坚果过敏"),
+    ("nut_allergy", "对坚果过敏", "我忘了告诉你我对坚果过敏"),
+    ("nut_allergy", "对坚果过敏", "忘掉那个背包吧。我对坚果过敏"),
+    ("nut_allergy", "allergic to nuts", "Don't forget I'm allergic to nuts"),
+    ("nut_allergy", "allergic to nuts", "I forgot to say that I'm allergic to nuts"),
+    ("nut_allergy", "allergic to nuts", "Forget the blue one. I'm allergic to nuts"),
 ]
 
 OF_OTHERS = [
@@ -100,6 +108,16 @@ REFUSED = {
     "evidence-assent": [
         ("以后不买塑料杯", "行，听你的，以后不买塑料杯了"),
         ("go vegan", "Good point, I always go vegan now"),
+    ],
+    "evidence-forget": [
+        ("对花生过敏", "忘掉我对花生过敏"),
+        ("对花生过敏", "请忘掉：我对花生过敏"),
+        ("对花生过敏", "把我对花生过敏这条删掉吧"),
+        ("对花生过敏", "不用再记我对花生过敏了"),
+        ("喜欢蓝色", "别记我喜欢蓝色"),
+        ("allergic to peanuts", "Forget that I'm allergic to peanuts"),
+        ("allergic to peanuts", "please delete the note that I am allergic to peanuts"),
+        ("allergic to peanuts", "Don't remember that I'm allergic to peanuts"),
     ],
     "evidence-asked": [
         ("对坚果过敏", "我是不是对坚果过敏？"),

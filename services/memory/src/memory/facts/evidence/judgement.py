@@ -52,6 +52,7 @@ RULES: tuple[Rule, ...] = (
     _has(Fault.QUOTED),
     _has(Fault.PRETENDED),
     _has(Fault.ASSENT),
+    _has(Fault.FORGET),
     _has(Fault.ASKED),
     _has(Fault.SUPPOSED),
     _has(Fault.REPORTED),

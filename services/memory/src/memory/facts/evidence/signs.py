@@ -135,6 +135,13 @@ HEDGES = re.compile(
     r"|i suppose)\b"
 )
 ASKS_TO_REMEMBER = re.compile(r"记住|记下|记一下|\b(?:remember|keep in mind)\b")
+ASKS_TO_FORGET = re.compile(
+    r"(?<!别)(?<!别再)(?<!不要)(?<!不能)(?<!不会)(?<!没)(?<!勿)(?<!我)忘(?:掉|[了记](?=我|这|那|它|关于|吧|$))"
+    r"|删(?:掉|除|了)|(?:别|不要|不用|不必|无需)再?(?:记(?!错|住不)|保存)"
+    r"|(?<!don't )(?<!do not )(?<!not )(?<!never )(?<!can't )(?<!i )(?<!to )\bforget\b(?! to\b)"
+    r"|\b(?:delete|erase|(?:don't|do not|stop|no need to) remember(?:ing)?)\b"
+)
+"""The user wants gone what the clause says. Not: 「别忘了」, 「忘了说」, "I forgot to say"."""
 ALSO = re.compile(
     r"(?:也是|也一样|也不行|也不能|也对|同样|也过敏)\s*[。.!]?\s*$|\b(?:as well|too|also|either|likewise)\s*[.!]?\s*$"
 )

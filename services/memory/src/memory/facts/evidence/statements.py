@@ -20,6 +20,7 @@ class Fault(StrEnum):
     QUOTED = "evidence-quoted"
     PRETENDED = "evidence-pretended"
     ASSENT = "evidence-assent"
+    FORGET = "evidence-forget"
     ASKED = "evidence-asked"
     SUPPOSED = "evidence-supposed"
     REPORTED = "evidence-reported"
@@ -77,6 +78,8 @@ _CLAUSE = re.compile(
 _TURN_OF_MIND = re.compile(r"(?<=\S\S)(?=不喜欢|讨厌|不爱|不吃|不喝|不穿|不要)")
 _LIKES_BEFORE = re.compile(r"喜欢|偏爱|爱(?:吃|喝|穿)|可以")
 _ATTRIBUTIVE = re.compile(r"(?<![我家])的\s*$")
+_POLITE = 2
+"""Characters beside a sign in a clause that says nothing else: 「请」, 「帮我」."""
 _PETS = frozenset({"cat", "dog", "pet"})
 
 
@@ -169,6 +172,7 @@ def _faults_by_clause(sentence: str, clauses: list[str]) -> list[frozenset[Fault
         )
         faults = {
             Fault.ASSENT: assents,
+            Fault.FORGET: _asks_to_forget(clauses, position),
             Fault.ASKED: asked,
             Fault.SUPPOSED: supposed,
             Fault.REPORTED: reported,
@@ -177,6 +181,14 @@ def _faults_by_clause(sentence: str, clauses: list[str]) -> list[frozenset[Fault
         }
         found.append(frozenset(fault for fault, applies in faults.items() if applies))
     return found
+
+
+def _asks_to_forget(clauses: list[str], position: int) -> bool:
+    """Also of a clause that only says so, for the one behind it: 「忘掉：…」."""
+    if signs.ASKS_TO_FORGET.search(clauses[position]):
+        return True
+    before = signs.ASKS_TO_FORGET.search(clauses[position - 1]) if position else None
+    return before is not None and len(clauses[position - 1]) - len(before.group()) <= _POLITE
 
 
 def _is_look_up(text: str) -> bool:
