@@ -40,7 +40,7 @@ class Session:
     tools: tuple[str, ...] = TOOLS
     catalogue: str = CATALOGUE
     results: Mapping[str, Any] = field(default_factory=dict)
-    """What tools answer instead: text, or what becomes JSON."""
+    """What tools answer instead: text, what becomes JSON, or a function of the arguments."""
     reproofs: Callable[[Play], Sequence[str]] = _nothing
     """The notices and corrections that follow an answer; after them the turn goes on."""
     messages: list[dict[str, Any]] = field(default_factory=list)
@@ -89,7 +89,8 @@ class Session:
 
     def _result(self, name: str, arguments: dict[str, Any]) -> str:
         usual: Callable[[dict[str, Any]], Any] = _RESULTS.get(name, _no_such_tool)
-        answer = self.results[name] if name in self.results else usual(arguments)
+        answer = self.results.get(name, usual)
+        answer = answer(arguments) if callable(answer) else answer
         return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
 
 

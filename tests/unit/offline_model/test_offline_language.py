@@ -50,6 +50,7 @@ def test_measures_are_no_prices(words: str) -> None:
         ("这次寄到法国", ["FR"]),
         ("收货地是印度尼西亚", ["ID"]),
         ("在日本收货", ["JP"]),
+        ("送给妈妈，她在日本", ["JP"]),
         ("ships to Germany", ["DE"]),
         ("please deliver to the US", ["US"]),
         ("I'm in Canada", ["CA"]),
@@ -125,6 +126,9 @@ def test_what_was_taken_back_excludes_nothing(value: str) -> None:
         ("remember I don't eat nuts and recommend some office snacks", ["office snacks"]),
         ("我对坚果过敏", []),
         ("谢谢", []),
+        ("不要首饰，换一批", []),
+        ("不要背包，找一个行李箱", ["行李箱"]),
+        ("no watches please, recommend some jewellery", ["jewellery"]),
     ],
 )
 def test_queries(words: str, queries: list[str]) -> None:

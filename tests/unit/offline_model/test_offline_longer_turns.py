@@ -1,7 +1,7 @@
 """The main model over several steps and turns: skills, searches that follow each other, choices, a recap."""
 
 import pytest
-from tests.support.offline_session import TOOLS, Session, tools_of
+from tests.support.offline_session import TOOLS, Session, Steps, tools_of
 
 SEARCH_TURN = [["Skill"], ["item_search"], ["shopping_summary"]]
 
@@ -282,3 +282,55 @@ def test_a_search_lists_as_many_as_the_user_says(words: str, limit: int | None) 
     searches = session.made("item_search")
     assert [search.get("limit") for search in searches] == [limit]
     assert "列" not in searches[0]["query"]
+
+
+# Others, and none of a kind
+
+
+def test_another_batch_is_of_what_was_not_shown_yet() -> None:
+    found = {"items": [{"item_id": f"包-{n}", "title": f"双肩包 {n} 号", "price": "9.00"} for n in range(1, 9)]}
+    session = Session(results={"item_search": found})
+    shown = [shown_in(session.turn("想找一个双肩包，500 元以内"))]
+    for words in ("换一批", "还有别的吗"):
+        shown.append(shown_in(session.turn(words)))
+    assert shown == [[f"包-{n}" for n in range(1, 6)], [f"包-{n}" for n in range(6, 9)], []]
+    assert [search["query"] for search in session.made("item_search")] == ["双肩包"] * 3
+
+
+def shown_in(steps: Steps) -> list[str]:
+    ((name, told),) = steps[-1]
+    return [item["item_id"] for item in told["items"]] if name == "shopping_summary" else []
+
+
+def test_a_kind_that_is_refused_is_excluded_and_never_sought() -> None:
+    session = Session()
+    session.turn("想买一份生日礼物送给妈妈，300 元以内")
+    session.turn("不要首饰，不要红色，换一批")
+    before, search = session.made("item_search")
+    assert search["query"] == before["query"]
+    assert {"首饰", "jewellery", "红色", "red"} <= set(search["exclude"])
+
+
+def test_a_part_of_a_set_that_was_not_found_is_named_and_nothing_else_put_in_its_place() -> None:
+    trousers = {"items": [{"item_id": "men-1", "title": "弹力西裤", "price": "229.00", "currency": "CNY"}]}
+    mugs = {"items": [{"item_id": "mug-1", "title": "粗陶马克杯", "price": "68.00", "currency": "CNY"}]}
+    session = Session(results={"item_search": lambda query: mugs if query["query"] == "水杯" else trousers})
+    steps = session.turn("帮我配一套出差套装：水杯、转换插头和眼罩，预算 900 元")
+    ((_, summary),) = steps[-1]
+    assert [item["item_id"] for item in summary["items"]] == ["mug-1"]
+    assert "没有找到合适的转换插头、眼罩" in summary["reply"]
+
+
+@pytest.mark.parametrize("words", ["🙂", "？？", "..."])
+def test_what_has_no_words_is_not_searched_for(words: str) -> None:
+    assert tools_of(Session().turn(words)) == [["text"]]
+
+
+@pytest.mark.parametrize(
+    ("first", "then"), [("backpack under 100 USD", "Cheaper, please"), ("背包，100 美元以内", "再便宜一点")]
+)
+def test_cheaper_is_below_the_bound_before(first: str, then: str) -> None:
+    session = Session()
+    session.turn(first)
+    session.turn(then)
+    assert [search["price_max"] for search in session.made("item_search")] == [100, 70]

@@ -135,6 +135,18 @@ def test_remember_comes_first_then_the_search_then_the_receipt_in_the_reply() ->
     assert summary["reply"].startswith("记住了 不要塑料")
 
 
+def test_a_receipt_is_told_in_the_users_language() -> None:
+    words = "Remember that I don't want plastic. Find me a kettle"
+    kettle = {"item_id": "kit-001", "title": "Steel kettle", "materials": ["steel"]}
+    for told, receipt in (
+        ("Remembered: no plastic", saved("material_avoid", "记住了 no plastic")),
+        ("not been kept", MadeCall("save_memory", {"key": "material_avoid"}, '{"saved":false,"message":"这次没存"}')),
+    ):
+        summary = only_call(scene(words, made=(receipt, searched([kettle]))), "shopping_summary")
+        assert told in summary["reply"].splitlines()[0]
+        assert not any("一" <= letter <= "龥" for letter in summary["reply"])
+
+
 def test_a_known_key_is_used_again() -> None:
     known = KnownFact("ship_to", "德国", "context")
     arguments = only_call(scene("以后都寄法国", facts=(known,)), "save_memory")

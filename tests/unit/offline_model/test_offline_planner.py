@@ -114,6 +114,11 @@ def plan(words: str, **changes: Any) -> dict[str, Any]:
             },
         ),
         ("以后都不要塑料的", {"intent": "memory", "exclude": ["塑料"]}),
+        ("不要首饰，换一批", {"intent": "product_search", "exclude": ["首饰"], "missing": ["品类"]}),
+        (
+            "想找一个双肩包，不要黑色，不要真皮",
+            {"intent": "product_search", "domain": "bags_luggage", "sub_type": "双肩包", "exclude": ["真皮", "黑色"]},
+        ),
         ("你好", {"intent": "chat"}),
         ("把今天选的总结一下", {"intent": "chat"}),
         ("就要第二款", {"intent": "chat"}),

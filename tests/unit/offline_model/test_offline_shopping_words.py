@@ -17,6 +17,7 @@ from offline_model.language.wishes import changed_kind, wishes_in
         ("帮我下单", OrderWish.PLACE),
         ("order the first one", OrderWish.PLACE),
         ("buy it", OrderWish.PLACE),
+        ("再买一次第二个", OrderWish.PLACE),
         ("先别下单", None),
         ("不要下单", None),
         ("I don't want to order the first one yet", None),

@@ -81,7 +81,7 @@ _SHIPPING = tuple(
         rf"(?:收货|收件|送货|配送)(?:地址|地|国家|国)?(?:都|一直|默认)?(?:是|为|在|填|"
         rf"[:：])*\s*(?P<country>{_COUNTRY})",
         rf"(?:在)?(?P<country>{_COUNTRY})(?:收货|收件)",
-        rf"(?:我|人|我们)(?:现在|目前)?(?:住|人)?在(?P<country>{_COUNTRY})",
+        rf"(?:我|人|我们|她|他|他们)(?:现在|目前)?(?:住|人)?在(?P<country>{_COUNTRY})",
         rf"(?i:shipp?|deliver|send|mail|dispatch)(?i:s|ed|ping|ing|y|ies)?(?:\s+[\w']+){{0,3}}?\s+(?:to|"
         rf"in|into|is|:)\s+(?:(?i:the)\s+)?(?P<country>{_COUNTRY})\b",
         rf"(?i:I(?:'m| am| live| am living| am based|"

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from offline_model.language.avoidance import avoidances_in, taken_back
 from offline_model.language.clauses import clauses_of
+from offline_model.language.refused_kinds import refused_kinds_in
 
 CRITERIA = (
     *(
@@ -103,11 +104,16 @@ def musts_in(words: str) -> list[str]:
 
 def exclusions_in(words: str) -> list[str]:
     """What is refused outright, in the user's words."""
-    return _distinct(
-        avoidance.name
+    clauses = [
+        clause.text
         for clause in clauses_of(words)
         if not (clause.reported or clause.question or _AGAINST.search(clause.text))
-        for avoidance in avoidances_in(clause.text)
+    ]
+    return _distinct(
+        [
+            *(avoidance.name for clause in clauses for avoidance in avoidances_in(clause)),
+            *(kind.words[0] for clause in clauses for kind in refused_kinds_in(clause)),
+        ]
     )
 
 

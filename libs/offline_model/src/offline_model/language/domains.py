@@ -40,6 +40,11 @@ _ENGLISH = re.compile(
 )
 
 
+def names_of_products(*, ascii_: bool) -> list[str]:
+    """The English or the Chinese ones as regular expressions, longest first."""
+    return [re.escape(name) for name in _LONGEST_FIRST if name.isascii() is ascii_]
+
+
 def product_words(text: str) -> list[ProductWord]:
     """Every product named in a text, in order."""
     found = [(match.start(), match.group()) for match in _CHINESE.finditer(text)]

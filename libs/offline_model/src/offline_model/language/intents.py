@@ -130,7 +130,7 @@ def _without_a_search(words: str, wishes: Wishes) -> Intent:
             return intent
     if wishes.to_remember or wishes.asks_what_is_known or wishes.asks_to_forget:
         return Intent.MEMORY
-    if wishes.small_talk is not None:
+    if wishes.small_talk is not None or not any(map(str.isalnum, words)):
         return Intent.CHAT
     if statements_in(words) and not wishes.refines:
         return Intent.MEMORY

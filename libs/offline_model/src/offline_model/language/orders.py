@@ -37,7 +37,7 @@ _RETURN = _pattern(
     r"(?:missing|damaged|broken|wrong)\b[^.?!]{0,30}(?:parcel|package|delivery)\b",
 )
 _PLACE = _pattern(
-    "下单|下个单|订购|(?:帮我|就|直接)?买(?:下)?第[一二两三四五1-5](?:个|款|件|条|双|只)|(?:就|帮我|直接)买(?:这|它|那)",
+    "下单|下个单|订购|(?:帮我|就|直接|再)?买(?:下|一次|一遍)?第[一二两三四五1-5](?:个|款|件|条|双|只)|(?:就|帮我|直接)买(?:这|它|那)",
     r"place an order\b|(?:order|buy|purchase) (?:(?:\d{1,2}|two|three|one) of )?(?:the )?(?:first|second|third|"
     r"fourth|fifth)\b|"
     r"(?:order|buy|purchase) (?:it|them|both|this one|that one|(?:number|option) [1-5])\b|"

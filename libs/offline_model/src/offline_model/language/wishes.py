@@ -10,6 +10,7 @@ from offline_model.language.clauses import Clause, clauses_of
 from offline_model.language.countries import shipping_mentions
 from offline_model.language.demands import dislike_spans
 from offline_model.language.money import price_bounds
+from offline_model.language.refused_kinds import refused_kinds_in
 
 
 class SmallTalk(StrEnum):
@@ -96,9 +97,14 @@ _SEVERAL = re.compile(
     r"(?:和|以及|还有|再加|、)(?=[一两几]?[个款件双条样套瓶盒])|\s+and (?=(?:an?|some)\s)", re.IGNORECASE
 )
 _REFINES = re.compile(
-    r"^(?:有没有|有|来|要)?(?:再|更)?(?:便宜|贵|好看|轻|小|大)(?:一)?(?:点|些)?|^换(?:一)?(?:个|款|批|"
+    r"^(?:有没有|有|来|要)?(?:再|更)?(?:便宜|贵|好看|轻|小|大)(?:一)?(?:点|些)?|(?:^|[，,。；;\s])换(?:一)?(?:个|款|批|"
     r"些)|^再来|^还有(?:别的|其他|吗)|^(?:其他|别的)|"
     r"\b(?:cheaper|another one|other options|more options|something else|different ones?|anything cheaper)\b",
+    re.IGNORECASE,
+)
+_OTHERS = re.compile(
+    r"换一?(?:批|些|几(?:个|款|件))|(?:还有|来点|看看)(?:其他|别的)|"
+    r"\b(?:(?:other|more|different) (?:options|ones)|something else|another (?:one|batch))\b",
     re.IGNORECASE,
 )
 _SMALL_TALK = (
@@ -198,10 +204,15 @@ def changed_kind(words: str) -> str | None:
     return (found["zh"] or found["en"]) if found else None
 
 
+def asks_for_others(words: str) -> bool:
+    """「换一批」: of the same kind, what was not shown yet."""
+    return _OTHERS.search(words) is not None
+
+
 def bare_phrase(words: str) -> str:
     """For words without a verb of seeking (「通勤双肩包」): the first phrase that is no condition."""
     phrases = (_tidy(_CUT_ENGLISH.sub("", _without_conditions(clause.text))) for clause in clauses_of(words))
-    return next((phrase for phrase in phrases if phrase), "")
+    return next((phrase for phrase in phrases if any(map(str.isalnum, phrase))), "")
 
 
 def _without_conditions(text: str) -> str:
@@ -209,6 +220,7 @@ def _without_conditions(text: str) -> str:
     spans = [*price_bounds(text).spans]
     spans += [mention.span for mention in shipping_mentions(text)]
     spans += [avoidance.span for avoidance in avoidances_in(text)]
+    spans += [kind.span for kind in refused_kinds_in(text)]
     spans += dislike_spans(text)
     characters = list(text)
     for start, end in spans:

@@ -15,6 +15,7 @@ from offline_model.language.missing import Missing, destination_of, missing_in
 from offline_model.language.money import price_bounds
 from offline_model.language.reading import own_words, readable
 from offline_model.language.references import places_in, points_at_one, points_at_several
+from offline_model.language.refused_kinds import without_refused_kinds
 from offline_model.language.wishes import Wishes, wishes_in
 from offline_model.playing.asking import asked_about, is_an_answer, joined
 from offline_model.playing.blocks import inside
@@ -87,7 +88,9 @@ def _destination(words: str, intent: Intent) -> str | None:
 def _product(words: str, recent: str, wishes: Wishes, intent: Intent) -> ProductWord | None:
     if intent is Intent.BUNDLE:
         return next(iter(product_words(words)), None)  # the set itself; what belongs into it is named after it
-    named = main_product(" ".join(wishes.queries)) or (main_product(words) if intent in _WITH_PRODUCT else None)
+    named = main_product(" ".join(wishes.queries)) or (
+        main_product(without_refused_kinds(words)) if intent in _WITH_PRODUCT else None
+    )
     if named or intent not in _WITH_PRODUCT or wishes.queries:
         return named
     earlier = [main_product(found["words"]) for found in _USER_LINE.finditer(recent)]

@@ -11,10 +11,12 @@ from offline_model.directives import DirectiveName
 from offline_model.language.intents import Intent
 from offline_model.language.languages import in_language, is_chinese
 from offline_model.language.questions import asks_for_cheapest
+from offline_model.language.wishes import asks_for_others
 from offline_model.playing.play import Play, call
 from offline_model.playing.remembering import with_receipts
 from offline_model.playing.scene import Scene
 from offline_model.playing.searching import SearchPlan
+from offline_model.playing.shown import items_shown
 from offline_model.playing.straying import strays
 
 _MAX_ITEMS = 5
@@ -35,7 +37,12 @@ def recommendation(scene: Scene, plan: SearchPlan, results: "list[list[dict[str,
     fitting = [
         [item for item in items if fits(item, plan) and (careless or not item.get("marks"))] for items in results
     ]
-    items = list(_first_of_each(fitting) if plan.intent is Intent.BUNDLE else _taken_in_turn(fitting))[:_MAX_ITEMS]
+    bundle = plan.intent is Intent.BUNDLE
+    if bundle:
+        fitting = [_of_kind(items, part) for items, part in zip(fitting, plan.queries, strict=False)]
+    if asks_for_others(scene.words):
+        fitting = [_not_shown_yet(items, scene) for items in fitting]
+    items = list(_first_of_each(fitting) if bundle else _taken_in_turn(fitting))[:_MAX_ITEMS]
     if asks_for_cheapest(scene.words) and _of_one_currency(items):
         items.sort(key=_price)
     sought = in_language(chinese, "、", ", ").join(plan.sought)
@@ -49,6 +56,7 @@ def recommendation(scene: Scene, plan: SearchPlan, results: "list[list[dict[str,
     opening = in_language(chinese, f"为你找到这些「{sought}」：", f'Here is what I found for "{sought}":')
     listed = [f"{number}. {_line(item, chinese)}" for number, item in enumerate(items, start=1)]
     closing = [*_comparison(items, plan, chinese), *_total(items, plan, chinese)]
+    closing += _missing_parts(fitting, plan, chinese) if bundle else []
     if not careless:
         closing += [*_left_out(results, chinese), *_obeyed(scene, plan, chinese)]
     reply = "\n".join([opening, *listed, *closing])
@@ -83,6 +91,25 @@ def _first_of_each(results: "list[list[dict[str, object]]]") -> "Iterator[dict[s
         if item is not None:
             shown.add(item.get("item_id"))
             yield item
+
+
+def _of_kind(items: "list[dict[str, Any]]", part: str) -> "list[dict[str, Any]]":
+    """Those whose title has the head of the part's name, which both languages put last: a set without an adapter is
+    better than one with trousers in its place. Searches find something for everything."""
+    head = part[-1] if not part.isascii() else part.split()[-1].removesuffix("s")
+    return [item for item in items if head.casefold() in str(item.get("title", "")).casefold()]
+
+
+def _not_shown_yet(items: "list[dict[str, Any]]", scene: Scene) -> "list[dict[str, Any]]":
+    before = {item.get("item_id") for turn in scene.past for item in items_shown(turn)}
+    return [item for item in items if item.get("item_id") not in before]
+
+
+def _missing_parts(found: "list[list[dict[str, Any]]]", plan: SearchPlan, chinese: bool) -> Iterator[str]:
+    missing = [part for items, part in zip(found, plan.queries, strict=False) if not items]
+    if missing:
+        told = in_language(chinese, "、", ", ").join(missing)
+        yield in_language(chinese, f"没有找到合适的{told}。", f"I found no fitting {told}.")
 
 
 def fits(item: "dict[str, Any]", plan: SearchPlan) -> bool:

@@ -77,13 +77,23 @@ def _subject_of(value: str) -> str:
 
 
 def receipts(scene: Scene) -> list[str]:
-    """What save_memory answered, in its own words: the user is told exactly what became of the wish."""
+    """What save_memory answered, as it says it, or in the user's language: they are told exactly what became of it."""
+    chinese = is_chinese(scene.words)
     messages: list[str] = []
     for made in scene.results_of("save_memory"):
         data = made.result_data
         if isinstance(data, dict) and isinstance(data.get("message"), str):
-            messages.append(data["message"])
+            messages.append(data["message"] if chinese else _in_english(data["message"], bool(data.get("saved"))))
     return list(dict.fromkeys(messages))
+
+
+_SAVED = "记住了 "
+
+
+def _in_english(message: str, saved: bool) -> str:
+    if not saved:
+        return "This has not been kept in long-term memory."
+    return f"Remembered: {message.removeprefix(_SAVED)}" if message.startswith(_SAVED) else "I remember this already."
 
 
 def with_receipts(scene: Scene, reply: str) -> str:

@@ -18,9 +18,10 @@ from offline_model.language.intents import Intent, intent_of, looks_twice
 from offline_model.language.languages import in_language, is_chinese
 from offline_model.language.missing import product_to_price
 from offline_model.language.money import PriceBounds, price_bounds
+from offline_model.language.refused_kinds import refused_kinds_in
 from offline_model.language.statements import statements_in
 from offline_model.language.substances import SubstanceMention
-from offline_model.language.wishes import Wishes, bare_phrase, changed_kind
+from offline_model.language.wishes import Wishes, asks_for_others, bare_phrase, changed_kind
 from offline_model.playing.play import PlayedCall, call
 from offline_model.playing.scene import Scene
 from offline_model.playing.straying import strays
@@ -28,6 +29,8 @@ from offline_model.playing.summaries import last_search_of
 
 _EXCLUDE_MAX = 50
 """Words that one search takes."""
+_LIMIT_FOR_OTHERS = 20
+"""So that there is something behind what was shown before."""
 _CHEAPER = ("便宜", "cheaper")
 _LIST_SO_MANY = re.compile(r"列出?\s*(?P<zh>[1-9]\d?)\s*[款个件种]|\blist (?P<en>[1-9]\d?)\b", re.IGNORECASE)
 
@@ -87,7 +90,7 @@ def search_plan(scene: Scene, wishes: Wishes) -> SearchPlan | None:
     if not queries and last is not None and _goes_on(wishes, intent, bounds, exclude, bool(mentioned)):
         queries = [str(last["query"])]
         if not bounds.spans:
-            bounds = _bounds_of(last, cheaper=any(word in scene.words for word in _CHEAPER))
+            bounds = _bounds_of(last, cheaper=any(word in scene.words.casefold() for word in _CHEAPER))
     if not queries:
         return None
     return SearchPlan(
@@ -172,7 +175,9 @@ def second_query(query: str, words: str) -> str:
 
 def _number_to_list(words: str) -> int | None:
     found = _LIST_SO_MANY.search(words)
-    return int(found["zh"] or found["en"]) if found else None
+    if found is None:
+        return _LIMIT_FOR_OTHERS if asks_for_others(words) else None
+    return int(found["zh"] or found["en"])
 
 
 def _share(amount: Decimal | None, parts: int) -> Decimal | None:
@@ -196,11 +201,14 @@ def _taken_back(clause: Clause) -> list[SubstanceMention]:
 
 def _exclude_from_words(words: str) -> list[list[str]]:
     """Also what another person must avoid, if the turn names it: it is what is bought for them now."""
-    return [
-        list(avoidance.words)
+    clauses = [
+        clause.text
         for clause in clauses_of(words)
         if not (clause.reported or dislike_spans(clause.text) or (clause.question and "过敏" in clause.text))
-        for avoidance in avoidances_in(clause.text)
+    ]
+    return [
+        *(list(avoidance.words) for clause in clauses for avoidance in avoidances_in(clause)),
+        *(list(kind.words) for clause in clauses for kind in refused_kinds_in(clause)),
     ]
 
 
