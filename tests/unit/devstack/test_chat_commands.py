@@ -35,6 +35,12 @@ class OneShopper(GatewayClient):
         self.asked.append(f"cancel {order_id}")
         return {**CARD, "order_id": order_id, "state": "cancelled"}
 
+    async def delete_preference(self, user_id: str, key: str) -> None:
+        self.asked.append(f"delete {user_id} {key}")
+
+    async def clear_preferences(self, user_id: str) -> None:
+        self.asked.append(f"clear {user_id}")
+
     async def create_session(self) -> str:
         return "session"
 
@@ -87,3 +93,12 @@ async def test_a_named_card_is_settled() -> None:
 
 async def test_a_card_that_is_told_twice_in_a_turn_is_shown_once() -> None:
     assert (await shown(OneShopper(CARD), "就买这个")).count(CARD["order_id"]) == 1
+
+
+async def test_what_was_done_is_said_and_a_key_is_needed() -> None:
+    client = OneShopper()
+    told = await shown(client, "/forget shoe_size", "/clear", "/new")
+    assert client.asked == ["delete me shoe_size", "clear me"]
+    for part in ("deleted: shoe_size", "已清空", "新会话"):
+        assert part in told
+    assert "/forget KEY" in await shown(OneShopper(), "/forget")

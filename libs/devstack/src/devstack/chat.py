@@ -102,13 +102,16 @@ class Chat:
         match command:
             case "/new":
                 self._session_id = None
+                self._screen.line("新会话 · a new session begins with what you say next", "dim")
             case "/facts":
                 show_facts(self._screen, await self._client.preferences())
-            case "/forget":
+            case "/forget" if argument.strip():
                 await self._client.delete_preference(self._user_id, argument.strip())
+                self._screen.line(f"已删除 · deleted: {argument.strip()}", "green")
             case "/clear":
                 await self._client.clear_preferences(self._user_id)
                 self._session_id = None
+                self._screen.line("长期记忆已清空，会话已结束 · all memory is cleared, the session has ended", "green")
             case "/orders":
                 show_orders(self._screen, await self._client.orders())
             case "/confirm":
