@@ -170,3 +170,24 @@ async def test_what_does_not_exist_is_a_problem_too(
     answer = await client.request(method, path)
     assert (answer.status_code, answer.json()["code"]) == (status, code)
     assert answer.headers["content-type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize(
+    ("method", "url", "body", "why"),
+    [
+        (
+            "PUT",
+            "/api/settings",
+            {"currency": SECRET},
+            {"at": ["body", "currency"], "why": "string_pattern_mismatch", "pattern": "^[A-Z]{3}$"},
+        ),
+        ("GET", "/api/sessions?limit=0", None, {"at": ["query", "limit"], "why": "greater_than_equal", "ge": 1}),
+        ("GET", f"/api/sessions/{SECRET}", None, {"at": ["path", "session_id"], "why": "uuid_parsing"}),
+    ],
+)
+async def test_what_was_wanted_is_said(
+    client: httpx2.AsyncClient, method: str, url: str, body: dict[str, str] | None, why: dict[str, object]
+) -> None:
+    answer = await client.request(method, url, json=body)
+    assert answer.json()["errors"] == [why]
+    assert SECRET not in answer.text

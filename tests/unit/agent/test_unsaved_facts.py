@@ -84,7 +84,9 @@ async def test_what_holds_for_the_session_opens_no_line_and_no_block() -> None:
         ("candidates-full", "待确认"),
         ("memory-disabled", "没有开启"),
         ("evidence-asked", "本人"),
-        ("key-form", "卡号"),
+        ("identifier-number", "卡号"),
+        ("key-form", "小写英文"),
+        ("value-too-long", "太长"),
     ],
 )
 async def test_a_refusal_says_why(rule: str, told: str) -> None:

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from common.memory_api.facts import KEY_MAX, VALUE_MAX, MemoryCategory
-from memory.facts.gate import BUILT_IN_RULES, FactRefusal, ValidFact, validate_fact
+from memory.facts.gate import BUILT_IN_RULES, FactRefusal, ValidFact, refusal_message, validate_fact
 
 
 def stored(key: str, value: str, category: str = "preference") -> ValidFact:
@@ -91,6 +91,11 @@ def test_an_identifier_as_key_is_named_by_its_rule_only() -> None:
 )
 def test_form(key: str, value: str, rule: str) -> None:
     assert refused(key, value).rule == rule
+    assert "卡号" not in refusal_message(rule), "a person is told what is wrong, and not of identifiers"
+
+
+def test_what_a_person_is_told_of_an_identifier() -> None:
+    assert refusal_message("identifier-number") == "长期记忆只放偏好和长期规则，不放账号、卡号、证件或联系方式"
 
 
 def test_a_fact_is_one_line_and_forges_no_structure() -> None:

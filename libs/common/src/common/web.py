@@ -29,6 +29,10 @@ _CODES_BY_STATUS = {
 }
 
 
+_LIMITS = frozenset({"pattern", "expected", "min_length", "max_length", "ge", "gt", "le", "lt"})
+"""What pydantic says of a rule and not of the value."""
+
+
 def problem_response(problem: Problem, retry_after: int | None = None) -> Response:
     headers = {"Retry-After": str(retry_after)} if retry_after is not None else None
     return Response(
@@ -58,8 +62,15 @@ def install_problem_handlers(app: FastAPI) -> None:
 
 
 def _without_input(error: RequestValidationError) -> list[dict[str, Any]]:
-    """Where and why, never what: the rejected value may be exactly what must not spread."""
-    return [{"at": [str(part) for part in item["loc"]], "why": item["type"]} for item in error.errors()]
+    """Where and why, with the limit; never what: the rejected value may be exactly what must not spread."""
+    return [
+        {
+            "at": [str(part) for part in item["loc"]],
+            "why": item["type"],
+            **{name: limit for name, limit in item.get("ctx", {}).items() if name in _LIMITS},
+        }
+        for item in error.errors()
+    ]
 
 
 class _BugAnswer:

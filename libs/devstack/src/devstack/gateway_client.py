@@ -165,6 +165,7 @@ def _refusal(answer: httpx2.Response) -> RequestRefused:
         problem = answer.json()
     except ValueError:
         problem = {}
+    title, detail = problem.get("title", answer.reason_phrase), problem.get("detail")
     return RequestRefused(
-        answer.status_code, str(problem.get("code", "unknown")), str(problem.get("title", answer.reason_phrase))
+        answer.status_code, str(problem.get("code", "unknown")), f"{title}: {detail}" if detail else str(title)
     )

@@ -22,6 +22,11 @@ NOT_SAVED = "这次没存进长期记忆，本轮我仍会按它来，下次请�
 _REFUSALS = {
     "memory-full": "长期记忆已经存满，这次没有存；本轮我仍会按它来。请先在偏好页删掉不再需要的条目",
     "candidates-full": "待确认的条目已经排满，这次没有存；本轮我仍会按它来。请先在偏好页处理待确认的条目",
+    "key-empty": "没有写 key，没有存；写一个再存",
+    "key-too-long": "key 太长，没有存；用一个短的再存",
+    "key-form": "key 只用小写英文、数字和下划线，没有存；换一个再存",
+    "value-empty": "value 是空的，没有存",
+    "value-too-long": "value 太长，没有存；缩成一句话再存",
     "memory-disabled": "长期记忆功能没有开启，这次没有存；本轮我仍会按它来",
 }
 """By the rule that refused; any other is about what the fact says."""

@@ -6,7 +6,7 @@ from common.logs import get_logger
 from common.memory_api.facts import Fact, FactAction, FactOutcome, FactSource, MemoryCategory, ProposedFact
 from common.problems import ProblemCode, ProblemError
 from memory.database.transactions import UserTransaction
-from memory.facts.gate import REFUSAL_MESSAGE, FactRefusal, ValidFact, clean_fact_key, validate_fact
+from memory.facts.gate import FactRefusal, ValidFact, clean_fact_key, refusal_message, validate_fact
 from memory.facts.known import Known, read_known
 from memory.facts.rows import Writer, read_fact
 from memory.facts.upserting import upsert_facts
@@ -45,7 +45,9 @@ async def write_for_user(tx: UserTransaction, proposed: ProposedFact, candidate_
         proposed = proposed.model_copy(update={"category": stands.category})
     checked = through_gate(tx, proposed)
     if isinstance(checked, FactOutcome):
-        raise ProblemError(ProblemCode.FACT_REFUSED, REFUSAL_MESSAGE, rule=checked.rule, key=checked.key)
+        raise ProblemError(
+            ProblemCode.FACT_REFUSED, refusal_message(checked.rule or ""), rule=checked.rule, key=checked.key
+        )
     written = await write_fact(
         tx, known, checked, Writer(FactSource.USER, seq=await next_seq(tx), candidate_id=candidate_id)
     )

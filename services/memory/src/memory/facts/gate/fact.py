@@ -72,6 +72,20 @@ def _category(category: str | None) -> MemoryCategory:
         return MemoryCategory.PREFERENCE
 
 
+_REFUSED_FORM = {
+    "key-empty": "没有写 key · the key is empty",
+    "key-too-long": f"key 最多 {KEY_MAX} 个字符 · a key has at most {KEY_MAX} characters",
+    "key-form": "key 只用文字、数字、下划线、点和连字符 · a key has letters, digits, _, . and - only",
+    "value-empty": "内容是空的 · the value is empty",
+    "value-too-long": f"内容最多 {VALUE_MAX} 个字符 · a value has at most {VALUE_MAX} characters",
+}
+
+
+def refusal_message(rule: str) -> str:
+    """What a person is told of a refusal."""
+    return _REFUSED_FORM.get(rule, REFUSAL_MESSAGE)
+
+
 _KEY_FORM = re.compile(r"[\w.\-]+")
 
 _FORM_RULES: tuple[tuple[str, Callable[[str, str], bool]], ...] = (
