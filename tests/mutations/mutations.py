@@ -95,4 +95,12 @@ MUTATIONS = (
         "ack_policy=AckPolicy.ACK_FIRST,",
         "tests/integration/test_consumer_recovery.py::test_an_entry_is_acked_when_its_handler_has_ended",
     ),
+    Mutation(
+        "the session's lock, under which a card is looked for and made",
+        _MEMORY,
+        "memory/turns/holding.py",
+        ".with_for_update(of=[sessions, turns, dispatch], key_share=True)",
+        "",
+        "tests/integration/memory/test_orders.py::test_two_calls_at_once_make_one_card",
+    ),
 )

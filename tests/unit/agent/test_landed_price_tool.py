@@ -42,7 +42,9 @@ async def test_the_lines_of_the_sum_each_with_its_rule() -> None:
     assert (price["destination"], price["currency"], price["day"]) == ("DE", "CNY", "2026-11-30")
 
 
-@pytest.mark.parametrize(("given", "shown"), [({}, "EUR"), ({"currency": "usd"}, "USD")])
+@pytest.mark.parametrize(
+    ("given", "shown"), [({}, "EUR"), ({"currency": "usd"}, "USD"), ({"currency": "人民币"}, "CNY")]
+)
 async def test_the_users_currency_unless_another_is_asked_for(given: dict[str, str], shown: str) -> None:
     price = await asked({"item_id": BAG.item_id, "destination": "DE", **given}, currency="EUR")
     assert price["currency"] == shown

@@ -24,6 +24,9 @@ from model_client.arguments import read_arguments
         ({"query": "包", "exclude": "坚果"}, {"exclude": ("坚果",)}),
         ({"query": "包", "exclude": [], "brands": None, "ships_to": ""}, {}),
         ({"query": "包", "ships_to": "de", "currency": "eur"}, {"ships_to": "DE", "currency": "EUR"}),
+        ({"query": "包", "price_max": 9, "currency": "RMB"}, {"currency": "CNY"}),
+        ({"query": "包", "price_max": 9, "currency": "美元"}, {"currency": "USD"}),
+        ({"query": "包", "price_max": 9, "currency": "British pound"}, {"currency": "GBP"}),
         ({"query": "包", "ships_to": "uk"}, {"ships_to": "GB"}),
         ({"query": "包", "ships_to": "德国"}, {"ships_to": "DE"}),
         ({"query": "包", "sort": "price", "limit": 500}, {"limit": 20}),
@@ -41,6 +44,11 @@ def test_arguments_are_read_leniently(arguments: dict[str, Any], expected: dict[
 def test_arguments_that_make_no_sense_are_refused(arguments: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         read_query(arguments, UserSettings())
+
+
+def test_an_unknown_currency_is_told_what_there_is() -> None:
+    with pytest.raises(ValidationError, match="CNY, EUR"):
+        read_query({"query": "包", "price_max": 9, "currency": "doubloons"}, UserSettings())
 
 
 SHOPS = UserSettings(platforms=["jd", "taobao"])

@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
 from agent.catalogue.countries import AskedCountry
+from agent.catalogue.currencies import asked_currency
 from agent.catalogue.products import CurrencyCode, DomainSlug, Product
 from common.text import StorableText
 
@@ -16,10 +17,6 @@ _WORDS_MAX = 50
 
 Word = Annotated[StorableText, StringConstraints(min_length=1, max_length=_WORD_MAX, strip_whitespace=True)]
 Words = Annotated[tuple[Word, ...], Field(max_length=_WORDS_MAX)]
-
-
-def _upper(value: object) -> object:
-    return value.strip().upper() if isinstance(value, str) else value
 
 
 class CatalogueQuery(BaseModel):
@@ -36,7 +33,7 @@ class CatalogueQuery(BaseModel):
     exclude: Words = ()
     price_min: Annotated[Decimal, Field(ge=0, allow_inf_nan=False)] | None = None
     price_max: Annotated[Decimal, Field(gt=0, allow_inf_nan=False)] | None = None
-    currency: Annotated[CurrencyCode, BeforeValidator(_upper)] = "CNY"
+    currency: Annotated[CurrencyCode, BeforeValidator(asked_currency)] = "CNY"
     """Of the price bounds; an offer in another currency is compared at the demo rates."""
     ships_to: AskedCountry = None
     platforms: Words = ()

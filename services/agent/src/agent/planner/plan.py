@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
 
 from agent.catalogue.countries import country_code
+from agent.catalogue.currencies import currency_code
 from agent.catalogue.domains import DOMAINS
 from agent.context.fences import inside, neutralise
 from agent.session_constraints.constraints import SessionConstraints, read_session_constraints
@@ -46,9 +47,10 @@ def _known_domain(value: object) -> object:
     return value if value in DOMAINS else None
 
 
-def _upper(value: object) -> object:
+def _currency(value: object) -> object:
+    """Also one that there is no rate for: the budget is in it all the same."""
     value = _blank_is_none(value)
-    return value.strip().upper() if isinstance(value, str) else value
+    return (currency_code(value) or value.strip().upper()) if isinstance(value, str) else value
 
 
 def _country(value: object) -> object:
@@ -84,7 +86,9 @@ class TurnPlan(BaseModel):
         Annotated[str, StringConstraints(pattern=r"^[A-Z]{2}$")] | None, BeforeValidator(_country)
     ] = None
     budget: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
-    currency: Annotated[Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")] | None, BeforeValidator(_upper)] = None
+    currency: Annotated[Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")] | None, BeforeValidator(_currency)] = (
+        None
+    )
     must: _Words = Field(default_factory=list)
     exclude: _Words = Field(default_factory=list)
     penalty: _Words = Field(default_factory=list)

@@ -1,12 +1,13 @@
 """`landed_price`: what a product costs at the buyer's door, line by line."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field
 
 from agent.catalogue.catalogue import Catalogue
 from agent.catalogue.countries import AskedCountry
+from agent.catalogue.currencies import AskedCurrency
 from agent.catalogue.errors import CatalogueError
 from agent.catalogue.exchange_rates import RATES_AS_OF
 from agent.catalogue.products import Product
@@ -44,7 +45,7 @@ class LandedPriceArguments(BaseModel):
     item_id: str
     destination: AskedCountry = None
     quantity: int = Field(default=1, ge=1, le=_QUANTITY_MAX)
-    currency: Annotated[str, StringConstraints(to_upper=True, strip_whitespace=True)] | None = None
+    currency: AskedCurrency = None
 
 
 class LandedPriceTool:
