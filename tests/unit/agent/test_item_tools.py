@@ -231,3 +231,17 @@ async def test_three_searches_of_one_step_are_under_way_at_once() -> None:
     async with asyncio.timeout(10):
         results = await tools.run(a_context(), *searches)
     assert [result.failed for result in results] == [False] * 3
+
+
+async def test_an_empty_result_says_within_what_was_searched(tools: Tools) -> None:
+    known = DestinationCountry("AQ", DestinationLayer.SESSION)
+    elsewhere = UserSettings(platforms=["nowhere"])
+    result = await tools.search(a_context(destination=known, settings=elsewhere), price_max=1, currency="RMB")
+    assert result["items"] == []
+    assert result["nothing_within"] == {
+        "price_max": "1",
+        "currency": "CNY",
+        "ships_to": "AQ",
+        "platforms": ["nowhere"],
+    }
+    assert "nothing_within" not in await tools.search(a_context())

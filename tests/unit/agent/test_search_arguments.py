@@ -59,6 +59,11 @@ def test_the_users_platforms_cannot_be_widened() -> None:
     assert read_query({"query": "包", "platforms": ["etsy"]}, SHOPS).platforms == ("jd", "taobao")
 
 
+def test_a_platform_is_one_however_it_is_written() -> None:
+    assert read_query({"query": "包", "platforms": ["JD ", "Etsy"]}, SHOPS).platforms == ("jd",)
+    assert read_query({"query": "包"}, UserSettings(platforms=["Amazon"])).platforms == ("amazon",)
+
+
 @pytest.mark.parametrize(
     ("arguments", "currency"),
     [

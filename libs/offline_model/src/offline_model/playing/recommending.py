@@ -52,7 +52,7 @@ def recommendation(scene: Scene, plan: SearchPlan, results: "list[list[dict[str,
             f"没有找到符合全部条件的「{sought}」，可以放宽预算或换个说法再试。",
             f'I found nothing that meets every condition for "{sought}". You could raise the budget or rephrase it.',
         )
-        return Recommendation(nothing, [])
+        return Recommendation("\n".join([nothing, *_limited_to(plan, chinese)]), [])
     opening = in_language(chinese, f"为你找到这些「{sought}」：", f'Here is what I found for "{sought}":')
     listed = [f"{number}. {_line(item, chinese)}" for number, item in enumerate(items, start=1)]
     closing = [*_comparison(items, plan, chinese), *_total(items, plan, chinese)]
@@ -103,6 +103,14 @@ def _of_kind(items: "list[dict[str, Any]]", part: str) -> "list[dict[str, Any]]"
 def _not_shown_yet(items: "list[dict[str, Any]]", scene: Scene) -> "list[dict[str, Any]]":
     before = {item.get("item_id") for turn in scene.past for item in items_shown(turn)}
     return [item for item in items if item.get("item_id") not in before]
+
+
+def _limited_to(plan: SearchPlan, chinese: bool) -> Iterator[str]:
+    """What the user did not say this time, and may not think of."""
+    limits = [plan.ships_to or "", *plan.platforms]
+    if any(limits):
+        told = in_language(chinese, "、", ", ").join(filter(None, limits))
+        yield in_language(chinese, f"这次只看了：{told}。", f"I looked only at: {told}.")
 
 
 def _missing_parts(found: "list[list[dict[str, Any]]]", plan: SearchPlan, chinese: bool) -> Iterator[str]:

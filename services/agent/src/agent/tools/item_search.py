@@ -25,6 +25,7 @@ NAME = "item_search"
 
 _LIMIT_MAX = 20
 _WORD_LISTS = ("exclude", "platforms", "brands")
+_LIMITS = {"domain", "price_min", "price_max", "ships_to", "platforms", "brands"}
 _words = {"type": "array", "items": {"type": "string"}}
 
 _SCHEMA = function_schema(
@@ -77,6 +78,7 @@ class ItemSearch:
             marks_of(result.items, context.constraints),
             context.language,
             destination=_shown(destination),
+            nothing_within=None if picking.items else _limits(query),
         )
         return ToolResult(content, f"{len(picking.items)} items, {len(excluded)} excluded")
 
@@ -99,9 +101,24 @@ def _explained(exclusion: Exclusion, asked: CatalogueQuery, context: ToolContext
     return Excluded(exclusion.item_id, word, "session" if word in context.session_constraints.exclude else "query")
 
 
+def _limits(query: CatalogueQuery) -> dict[str, Any] | None:
+    """What an empty result was limited to, by the call, the session or the user's settings: one of it may be to
+    blame, and the model has not written all of it."""
+    limits = query.model_dump(mode="json", include=_LIMITS, exclude_defaults=True, exclude_none=True)
+    if "price_min" in limits or "price_max" in limits:
+        limits["currency"] = query.currency
+    return limits or None
+
+
 def _shown(destination: DestinationCountry) -> dict[str, str] | None:
     """The country that was filtered by, and who named it."""
     return None if destination.code is None else {"country": destination.code, "by": destination.layer.value}
+
+
+def _folded(platforms: object) -> list[Any]:
+    """Platforms have names in lower case. What is no text is left for the query to refuse."""
+    listed = platforms if isinstance(platforms, list) else [platforms]
+    return [each.strip().casefold() if isinstance(each, str) else each for each in listed]
 
 
 def read_query(arguments: Mapping[str, Any], settings: UserSettings) -> CatalogueQuery:
@@ -115,10 +132,9 @@ def read_query(arguments: Mapping[str, Any], settings: UserSettings) -> Catalogu
     for name in _WORD_LISTS:
         if isinstance(given.get(name), str):
             given[name] = [given[name]]
-    if settings.platforms:
-        asked = given.get("platforms", settings.platforms)
-        both = [platform for platform in asked if platform in settings.platforms]
-        given["platforms"] = both or settings.platforms
+    own, asked = _folded(settings.platforms), _folded(given.get("platforms", []))
+    if own or asked:
+        given["platforms"] = [platform for platform in asked if platform in own] or own or asked
     if "price_min" in given or "price_max" in given:
         given.setdefault("currency", settings.currency)
     if isinstance(given.get("limit"), int):
