@@ -22,6 +22,8 @@ KEPT = [
     ("我乳糖不耐受", "lactose_intolerance", "乳糖不耐受", "constraint"),
     ("我平时穿 42 码的鞋", "shoe_size", "42", "context"),
     ("My shoe size is EU 38", "shoe_size", "EU 38", "context"),
+    ("I wear EU size 42 shoes", "shoe_size", "EU size 42", "context"),
+    ("I wear size 42 shoes", "shoe_size", "42", "context"),
     ("I wear size M", "clothing_size", "M", "context"),
     ("我一直喜欢云途这个牌子", "brand_preference", "喜欢 云途", "preference"),
     ("I don't like Northpeak.", "brand_avoid", "dislikes Northpeak", "preference"),

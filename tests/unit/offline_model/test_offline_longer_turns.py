@@ -334,3 +334,22 @@ def test_cheaper_is_below_the_bound_before(first: str, then: str) -> None:
     session.turn(first)
     session.turn(then)
     assert [search["price_max"] for search in session.made("item_search")] == [100, 70]
+
+
+@pytest.mark.parametrize(
+    ("first", "then"), [("背包，100 美元以内", "预算不限了"), ("backpack under 100 USD", "forget the budget")]
+)
+def test_a_budget_that_is_lifted_is_gone_and_the_thing_stays(first: str, then: str) -> None:
+    session = Session()
+    session.turn(first)
+    session.turn(then)
+    before, after = session.made("item_search")
+    assert (after["query"], after.get("price_max")) == (before["query"], None)
+
+
+def test_a_cheaper_one_is_no_other_thing() -> None:
+    session = Session()
+    session.turn("Find me running shoes under 100 USD")
+    session.turn("What about a cheaper one?")
+    before, after = session.made("item_search")
+    assert (after["query"], after["price_max"]) == (before["query"], 70)

@@ -133,6 +133,8 @@ def test_the_words_fill_the_plan(words: str, expected: dict[str, Any]) -> None:
     [
         ("不用防水了", ["防水"]),
         ("塑料的也可以了", ["塑料"]),
+        ("预算不限了", ["预算"]),
+        ("颜色随意", ["颜色"]),
         ("it doesn't have to be waterproof any more", ["waterproof"]),
         ("leather is fine now", ["leather"]),
     ],

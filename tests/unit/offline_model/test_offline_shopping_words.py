@@ -88,6 +88,7 @@ def test_quantities(words: str, quantity: int | None) -> None:
         ("耳机没声音了", Intent.DEVICE_FAULT),
         ("以后别再推荐皮的", Intent.MEMORY),
         ("forget my size", Intent.MEMORY),
+        ("Please remember that I wear EU size 42 shoes", Intent.MEMORY),
         ("谢谢，先不买了", Intent.CHAT),
     ],
 )

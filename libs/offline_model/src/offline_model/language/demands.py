@@ -69,6 +69,7 @@ _AGAINST = re.compile(
 _TAKEN_BACK = re.compile(
     r"(?:不用|不需要|不必|不要求|不限)(?:是|要)?(?P<a>[^，。,.；;！!？?\s]{1,8}?)了|"
     r"(?P<b>[^，。,.；;！!？?\s]{1,8}?)(?:也)?(?:可以|都?行|无所谓|没关系|不要求)了|"
+    r"(?P<h>预算|价格|颜色|尺寸|品牌|材质)(?:都|也)?(?:不限|随意|随便|不重要|无所谓|没关系)了?|"
     r"\bno longer (?:need|have)(?: it)? to be (?P<c>[a-z][a-z -]{1,20}?)(?=[,.;!?]|$)|"
     r"\b(?:don't|doesn't) (?:need|have) to be (?P<d>[a-z][a-z -]{1,20}?)(?: any ?more)?(?=[,.;!?]|$)|"
     r"\b(?P<e>[a-z]+) (?:is|are) (?:fine|okay|ok) (?:now|again|too)\b|"
@@ -115,6 +116,14 @@ def exclusions_in(words: str) -> list[str]:
             *(kind.words[0] for clause in clauses for kind in refused_kinds_in(clause)),
         ]
     )
+
+
+def taken_back_spans(words: str) -> list[tuple[int, int]]:
+    return [match.span() for match in _TAKEN_BACK.finditer(words)]
+
+
+def lifts_the_budget(words: str) -> bool:
+    return any(word.casefold() in ("预算", "价格", "budget", "price") for word in taken_back_in(words))
 
 
 def dislike_spans(words: str) -> list[tuple[int, int]]:

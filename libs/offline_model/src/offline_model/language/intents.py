@@ -120,6 +120,8 @@ _OF_A_SEARCH = (
 
 
 def _without_a_search(words: str, wishes: Wishes) -> Intent:
+    if wishes.to_remember:
+        return Intent.MEMORY
     for intent, pattern in (
         (Intent.DEVICE_FAULT, _FAULT),
         (Intent.USAGE_QUESTION, _USAGE),
@@ -128,7 +130,7 @@ def _without_a_search(words: str, wishes: Wishes) -> Intent:
     ):
         if pattern.search(words):
             return intent
-    if wishes.to_remember or wishes.asks_what_is_known or wishes.asks_to_forget:
+    if wishes.asks_what_is_known or wishes.asks_to_forget:
         return Intent.MEMORY
     if wishes.small_talk is not None or not any(map(str.isalnum, words)):
         return Intent.CHAT

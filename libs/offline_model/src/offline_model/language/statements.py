@@ -44,8 +44,8 @@ _SHOE_SIZE = re.compile(
     r"(?:鞋码|鞋子?(?:尺码)?)(?:是|穿|一般|都|平时)*\s*(?P<a>(?:EU|US|UK)?\s*\d{2}(?:\.5)?)\s*码?|"
     r"我(?:平时|一般|都)?穿\s*(?P<b>\d{2}(?:\.5)?)\s*码的?(?:鞋|靴)|"
     r"\bshoe size(?: is|:)? (?P<c>(?:EU |US |UK )?\d{1,2}(?:\.5)?)|"
-    r"\bI(?: usually| always)? (?:wear|take)(?: a)?(?: shoe)? size (?P<d>(?:EU |US |"
-    r"UK )?\d{1,2}(?:\.5)?)(?: in)? (?:shoes?|boots?|sneakers?)",
+    r"\bI(?: usually| always)? (?:wear|take)(?: a)?(?: shoe)? (?:size (?P<d>(?:EU |US |UK )?\d{1,2}(?:\.5)?)|"
+    r"(?P<e>(?:EU|US|UK) size \d{1,2}(?:\.5)?))(?: in)? (?:shoes?|boots?|sneakers?)",
     re.IGNORECASE,
 )
 _CLOTHING_SIZE = re.compile(

@@ -8,7 +8,7 @@ from functools import lru_cache
 from offline_model.language.avoidance import avoidances_in
 from offline_model.language.clauses import Clause, clauses_of
 from offline_model.language.countries import shipping_mentions
-from offline_model.language.demands import dislike_spans
+from offline_model.language.demands import dislike_spans, taken_back_spans
 from offline_model.language.money import price_bounds
 from offline_model.language.refused_kinds import refused_kinds_in
 
@@ -90,7 +90,8 @@ _TRAILING = re.compile(
 )
 _CHANGED_KIND = re.compile(
     r"^(?:那)?(?:换成|改成|要)(?P<zh>[^，。,的]{1,8})的(?:再看看|看看|吧|呢|有吗)?[。！!？?]?$|"
-    r"^(?:what about|how about|make it|show me)? ?(?:an? )?(?P<en>[a-z-]{3,20}) (?:one|ones|instead)[.!?]?$",
+    r"^(?:what about|how about|make it|show me)? ?(?:an? )?"
+    r"(?P<en>(?!cheaper|another|different|better|other|this|that|which)[a-z-]{3,20}) (?:one|ones|instead)[.!?]?$",
     re.IGNORECASE,
 )
 _SEVERAL = re.compile(
@@ -221,7 +222,7 @@ def _without_conditions(text: str) -> str:
     spans += [mention.span for mention in shipping_mentions(text)]
     spans += [avoidance.span for avoidance in avoidances_in(text)]
     spans += [kind.span for kind in refused_kinds_in(text)]
-    spans += dislike_spans(text)
+    spans += [*dislike_spans(text), *taken_back_spans(text)]
     characters = list(text)
     for start, end in spans:
         characters[start:end] = " " * (end - start)

@@ -11,7 +11,7 @@ from offline_model.language.avoidance import avoidances_in, taken_back, words_to
 from offline_model.language.bundles import parts_of_set
 from offline_model.language.clauses import Clause, clauses_of
 from offline_model.language.countries import country_code, shipping_mentions
-from offline_model.language.demands import criteria_in, dislike_spans
+from offline_model.language.demands import criteria_in, dislike_spans, lifts_the_budget, taken_back_in
 from offline_model.language.domains import main_product
 from offline_model.language.images import seen_in_image
 from offline_model.language.intents import Intent, intent_of, looks_twice
@@ -87,9 +87,10 @@ def search_plan(scene: Scene, wishes: Wishes) -> SearchPlan | None:
     queries = _changed(scene, last) or _queries(scene, wishes, intent)
     if last is not None and wishes.refines and main_product(" ".join(queries)) is None:
         queries = []  # 「再来几个便宜的」 names no other thing
-    if not queries and last is not None and _goes_on(wishes, intent, bounds, exclude, bool(mentioned)):
+    goes_on = _goes_on(wishes, intent, bounds, exclude, bool(mentioned)) or bool(taken_back_in(scene.words))
+    if not queries and last is not None and goes_on:
         queries = [str(last["query"])]
-        if not bounds.spans:
+        if not bounds.spans and not lifts_the_budget(scene.words):
             bounds = _bounds_of(last, cheaper=any(word in scene.words.casefold() for word in _CHEAPER))
     if not queries:
         return None
