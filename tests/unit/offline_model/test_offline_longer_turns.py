@@ -353,3 +353,11 @@ def test_a_cheaper_one_is_no_other_thing() -> None:
     session.turn("What about a cheaper one?")
     before, after = session.made("item_search")
     assert (after["query"], after["price_max"]) == (before["query"], 70)
+
+
+def test_a_number_of_bags_is_no_bag() -> None:
+    tea = {"items": [{"item_id": "tea-1", "title": "洋甘菊茶 20袋", "price": "5.40", "currency": "CNY"}]}
+    lamp = {"items": [{"item_id": "lamp-1", "title": "充电头灯", "price": "34.90", "currency": "CNY"}]}
+    session = Session(results={"item_search": lambda query: lamp if query["query"] == "头灯" else tea})
+    ((_, summary),) = session.turn("帮我配一套露营装备：睡袋、头灯和帐篷，预算 900 元")[-1]
+    assert [item["item_id"] for item in summary["items"]] == ["lamp-1"]

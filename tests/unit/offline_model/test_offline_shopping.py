@@ -461,3 +461,9 @@ def test_what_is_better_not_there_is_not_excluded() -> None:
     (made,) = session.made("item_search")
     assert "尼龙" in made["exclude"]
     assert "真皮" not in made["exclude"]
+
+
+def test_that_a_product_is_not_sent_there_is_said() -> None:
+    session = shop(landed_price={"error": "颈枕-1 is not sent to BR; it is sent to CN, DE"})
+    session.turn("找一个颈枕")
+    assert text_of(session.turn("第一个寄到巴西，到手价多少")) == "这件商品不寄到 BR。"

@@ -26,6 +26,8 @@ from offline_model.language.wishes import changed_kind, wishes_in
         ("找一个有两年保修的吹风机", None),
         ("我的订单", OrderWish.LOOK_UP),
         ("where is my package", OrderWish.LOOK_UP),
+        ("What did I order?", OrderWish.LOOK_UP),
+        ("what have I bought so far", OrderWish.LOOK_UP),
         ("帮我确认下单", OrderWish.SETTLE),
         ("取消我的订单", OrderWish.SETTLE),
         ("confirm my order", OrderWish.SETTLE),

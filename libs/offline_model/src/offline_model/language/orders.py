@@ -26,7 +26,7 @@ _LOOK_UP = _pattern(
     "(?:我)?(?:下过|买过)(?:哪些|什么)单|发货了(?:吗|没)|到货了(?:吗|没)|催单",
     r"my (?:\w+ )?orders?\b|order (?:status|number|history)\b|tracking\b|track (?:my|the|it)\b|change (?:the|"
     r"my) (?:\w+ )?address\b|"
-    r"where is my (?:parcel|package|order)\b",
+    r"where is my (?:parcel|package|order)\b|what (?:did|have) I (?:order(?:ed)?|buy|bought)\b",
 )
 _RETURN = _pattern(
     "退货|退款|退换|换货|售后|保修(?:期|政策|怎么|多久|吗|内)|[漏错少]发|收到[^，。]{0,6}(?:碎|坏|破|漏|少|错|不对)|"

@@ -58,6 +58,10 @@ def _item(scene: Scene, wishes: Wishes) -> Item | None:
 def _answer(scene: Scene, made: MadeCall) -> Play:
     chinese = is_chinese(scene.words)
     lines = _lines_of(made)
+    if not lines and _is_not_sent_there(made):
+        country = str((made.arguments or {}).get("destination", ""))
+        there = in_language(chinese, f"这件商品不寄到 {country}。", f"This product is not sent to {country}.")
+        return Play(with_receipts(scene, there))
     if not lines:
         failed = in_language(
             chinese,
@@ -72,6 +76,11 @@ def _answer(scene: Scene, made: MadeCall) -> Play:
     reason = in_language(chinese, "按它算的到手价", "the price at the door is worked out for it")
     items = [{"item_id": item_id, "reason": reason}] if found_now else []
     return summary(scene, Recommendation(reply, items))
+
+
+def _is_not_sent_there(made: MadeCall) -> bool:
+    data = made.result_data
+    return isinstance(data, dict) and "is not sent to" in str(data.get("error"))
 
 
 def _lines_of(made: MadeCall) -> list[dict[str, Any]]:

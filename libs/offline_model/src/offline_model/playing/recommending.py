@@ -23,6 +23,9 @@ _MAX_ITEMS = 5
 _DENIED = re.compile(r"(?:不含|不加|无|零)\w{1,4}|\b(?:no|without) \w+|\b\w+-free\b")
 """A title that says what is not in the product."""
 
+_NUMBER_OF = re.compile(r"\d+\s*[只个袋包片支盒瓶条双本张件枚颗]")
+"""In a title it says how many are in it, and names no thing."""
+
 
 @dataclass(frozen=True)
 class Recommendation:
@@ -97,7 +100,7 @@ def _of_kind(items: "list[dict[str, Any]]", part: str) -> "list[dict[str, Any]]"
     """Those whose title has the head of the part's name, which both languages put last: a set without an adapter is
     better than one with trousers in its place. Searches find something for everything."""
     head = part[-1] if not part.isascii() else part.split()[-1].removesuffix("s")
-    return [item for item in items if head.casefold() in str(item.get("title", "")).casefold()]
+    return [item for item in items if head.casefold() in _NUMBER_OF.sub("", str(item.get("title", "")).casefold())]
 
 
 def _not_shown_yet(items: "list[dict[str, Any]]", scene: Scene) -> "list[dict[str, Any]]":
