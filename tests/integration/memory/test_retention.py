@@ -249,7 +249,7 @@ async def test_an_order_outlives_its_session_and_its_purchase_goes_with_it(
 ) -> None:
     turn = await memory.accept(owner, "就买这个")
     head = (await memory.claim(turn)).head
-    confirmed, _ = [await propose(memory, turn, an_order("背包"), call_id=f"call_{n}") for n in range(2)]
+    confirmed, _ = [await propose(memory, turn, an_order("背包", quantity=n), call_id=f"call_{n}") for n in (1, 2)]
     await settle(memory, owner, confirmed)
     await memory.finish(turn, head)
     await memory.curate(turn)
