@@ -121,7 +121,8 @@ class MemoryClient:
 
 def _decode(operation: Operation[Request, Response], answer: _Answer) -> Response:
     if answer.status == 200:
-        return operation.response.model_validate_json(answer.body)
+        # A newer memory may say more: in a rolling restart it answers older clients.
+        return operation.response.model_validate_json(answer.body, extra="ignore")
     try:
         problem = Problem.model_validate_json(answer.body)
     except ValidationError:
