@@ -46,6 +46,8 @@ AIM_P99_MS = 100.0
 _TENANT = "bench"
 _PREPARED_AT_ONCE = 8
 _LIMITS = {"TURNS_PER_MINUTE": "1000000", "BACKLOG_LIMIT": "1000000"}
+# As in production: at the pace of tests, the sweeper would wake all these turns, which nobody claims, once a second.
+_SWEEPS = {"SWEEP_INTERVAL_SECONDS": "2", "REPUBLISH_SECONDS": "60", "PUBLISH_GRACE_SECONDS": "5"}
 
 
 @dataclass
@@ -131,7 +133,9 @@ class _Servers:
         await self._postgres.start()
         admin_url = await create_database(self._postgres.url, "streams")
         await migrate(admin_url, PASSWORDS)
-        self._processes = Processes(DatabaseUrls.of(admin_url, PASSWORDS), DIRECTORY, {"gateway": _LIMITS})
+        self._processes = Processes(
+            DatabaseUrls.of(admin_url, PASSWORDS), DIRECTORY, {"gateway": _LIMITS, "memory": _SWEEPS}
+        )
         await self._processes.valkey.start()
         for name in ("memory", "gateway"):
             await self._processes.start(name)

@@ -8,7 +8,7 @@ from typing import Any
 
 from fastapi import FastAPI
 from faststream.redis import RedisBroker
-from redis.asyncio import Redis
+from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
@@ -52,6 +52,7 @@ from gateway.user_data.favourite_routes import router as favourites
 from gateway.user_data.settings_routes import router as user_settings
 
 _COMMAND_TIMEOUT_SECONDS = 2.0
+_CONNECTIONS = 32
 
 _API_ROUTERS = (
     sessions,
@@ -192,12 +193,17 @@ def _timing(settings: GatewaySettings) -> FollowTiming:
 
 
 def _redis(url: str, timeout_seconds: float) -> Redis:
-    return Redis.from_url(
-        url,
-        connection_class=connection_class(url),
-        socket_timeout=timeout_seconds,
-        socket_connect_timeout=_COMMAND_TIMEOUT_SECONDS,
-        retry=_no_retry(),
+    """Commands wait for a connection as long as for an answer: a crowd of clients may come at once."""
+    return Redis.from_pool(
+        BlockingConnectionPool.from_url(
+            url,
+            max_connections=_CONNECTIONS,
+            timeout=timeout_seconds,
+            connection_class=connection_class(url),
+            socket_timeout=timeout_seconds,
+            socket_connect_timeout=_COMMAND_TIMEOUT_SECONDS,
+            retry=_no_retry(),
+        )
     )
 
 

@@ -121,7 +121,6 @@ class _Connection:
 
     async def _live(self) -> AsyncGenerator[bytes, None]:
         with self._shared.reader.watch(self._request.turn_id, self._delivery.position) as watch:
-            await self._shared.reader.wake()
             heartbeat_at = self._now() + self._shared.timing.heartbeat
             while not self._delivery.memory_told and self._now() < self._closes_at:
                 self._note_end()
