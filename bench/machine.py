@@ -13,6 +13,12 @@ def cpu_of(processes: Mapping[str, int]) -> dict[str, float]:
     return {name: sum(_cpu_seconds(pid) for pid in pids) for name, pids in trees.items()}
 
 
+def busy_cpu() -> float:
+    """Seconds that all cores together have spent on anything since the machine started."""
+    user, nice, system, _idle, _waiting, *others = (int(ticks) for ticks in _cpu_line()[1:8])
+    return sum((user, nice, system, *others)) / _TICKS
+
+
 def rss_of(processes: Mapping[str, int]) -> dict[str, float]:
     """Megabytes that each process itself holds now, without its children."""
     return {name: _status(pid).get("VmRSS", 0) / 1_024 for name, pid in processes.items()}
@@ -40,6 +46,10 @@ def _trees(processes: Mapping[str, int]) -> dict[str, list[int]]:
         return [root, *(pid for child in parents if parents[child] == root for pid in tree(child))]
 
     return {name: [pid] if pid == os.getpid() else tree(pid) for name, pid in processes.items()}
+
+
+def _cpu_line() -> list[str]:
+    return Path("/proc/stat").read_text().split("\n", 1)[0].split()
 
 
 def _all_pids() -> list[int]:

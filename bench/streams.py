@@ -8,7 +8,9 @@ is written by a process of the bench, two events a second for each. Every turn b
 - **kb_per_stream**: what the gateway's resident memory grew by from no stream to all of them.
 - **resumed_exactly**: clients that went on after the last event they had when the gateway was killed and started again,
   and in the end have every event once, in order.
-- **cpu_gateway**: cores that the gateway used while all streams ran.
+- **cpu_gateway**: cores that the gateway used while all streams ran; **cpu_machine**: what all processes of the machine
+  used meanwhile. Where that comes near the number of cores, the delays are those of a machine that has no time.
+- **opening_seconds**: from the first client's connecting, all at once, until each has read an event.
 """
 
 import argparse
@@ -28,7 +30,7 @@ from urllib.parse import urlsplit
 from uuid import UUID, uuid4
 
 from bench.http_client import Connection
-from bench.machine import cpu_of, rss_of
+from bench.machine import busy_cpu, cpu_of, rss_of
 from redis.asyncio import Redis
 from tests.support.databases import PASSWORDS
 from tests.support.processes import Processes
@@ -45,6 +47,7 @@ AIM_P99_MS = 100.0
 
 _TENANT = "bench"
 _PREPARED_AT_ONCE = 8
+_PATIENCE_SECONDS = 120.0
 _LIMITS = {"TURNS_PER_MINUTE": "1000000", "BACKLOG_LIMIT": "1000000"}
 # As in production: at the pace of tests, the sweeper would wake all these turns, which nobody claims, once a second.
 _SWEEPS = {"SWEEP_INTERVAL_SECONDS": "2", "REPUBLISH_SECONDS": "60", "PUBLISH_GRACE_SECONDS": "5"}
@@ -60,6 +63,7 @@ class Follower:
     last_id: str = ""
     delays: list[float] = field(default_factory=list)
     measuring: bool = False
+    has_read: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def follow(self, url: str) -> None:
         parts = urlsplit(url)
@@ -80,6 +84,7 @@ class Follower:
         async for event in connection.events(f"/api/turns/{self.turn_id}/events", headers):
             if event.name == ProgressEvent.TEXT_DELTA:
                 self.seen.append(event.data["n"])
+                self.has_read.set()
                 self.last_id = event.entry_id
                 if self.measuring:
                     self.delays.append((time.monotonic() - event.data["written_at"]) * 1_000)
@@ -94,22 +99,23 @@ async def measure(streams: int, seconds: float) -> dict[str, Any]:
         followers = await _prepare(processes, streams)
         gateway = {"gateway": processes.process_id("gateway")}
         empty = rss_of(gateway)["gateway"]
+        began_at = time.monotonic()
         following = [asyncio.create_task(each.follow(processes.gateway_url)) for each in followers]
-        _say(f"{PER_SECOND:g} events a second for each, for {seconds:g} s")
-        writing = await _start_writing(processes.redis_url, followers, 2 * seconds)
-        await asyncio.sleep(seconds / 4)  # all have connected
-        for each in followers:
-            each.measuring = True
-        before, began_at = cpu_of(gateway)["gateway"], time.monotonic()
-        await asyncio.sleep(seconds)
-        cores = (cpu_of(gateway)["gateway"] - before) / (time.monotonic() - began_at)
+        _say(f"all connect; {PER_SECOND:g} events a second for each")
+        writing = await _start_writing(processes.redis_url, followers)
+        await _all_have_read(followers)
+        opening = time.monotonic() - began_at
+        _say(f"all have an event; {seconds:g} s are measured")
+        used = await _measured(followers, gateway["gateway"], seconds)
         full = rss_of(gateway)["gateway"]
-        for each in followers:
-            each.measuring = False
         _say("the gateway is killed and started again")
-        await processes.restart("gateway")
-        written = int((await writing.communicate())[0])
-        async with asyncio.timeout(60.0 + seconds):
+        processes.kill("gateway")
+        for each in followers:
+            each.has_read.clear()
+        await processes.start("gateway")
+        await _all_have_read(followers)
+        async with asyncio.timeout(_PATIENCE_SECONDS):
+            written = await _end_writing(writing)
             await asyncio.gather(*following)
     delays = [delay for each in followers for delay in each.delays]
     exact = sum(each.seen == list(range(1, written + 1)) for each in followers)
@@ -118,10 +124,31 @@ async def measure(streams: int, seconds: float) -> dict[str, Any]:
         "events_per_stream": written,
         "relay_ms": _spread(delays),
         "kb_per_stream": round((full - empty) * 1_024 / streams, 1),
-        "cpu_gateway": round(cores, 2),
+        **used,
+        "opening_seconds": round(opening, 1),
         "resumed_exactly": exact,
         "against": f"Python {platform.python_version()}, {os.cpu_count()} cores, everything on this machine",
     }
+
+
+async def _all_have_read(followers: Sequence[Follower]) -> None:
+    async with asyncio.timeout(_PATIENCE_SECONDS):
+        for each in followers:
+            await each.has_read.wait()
+
+
+async def _measured(followers: Sequence[Follower], gateway: int, seconds: float) -> dict[str, float]:
+    """Let the followers note delays for a time; returns the cores in use meanwhile."""
+    for each in followers:
+        each.measuring = True
+    began_at, gateway_before, machine_before = time.monotonic(), cpu_of({"gateway": gateway}), busy_cpu()
+    await asyncio.sleep(seconds)
+    passed = time.monotonic() - began_at
+    gateway_cores = (cpu_of({"gateway": gateway})["gateway"] - gateway_before["gateway"]) / passed
+    machine_cores = (busy_cpu() - machine_before) / passed
+    for each in followers:
+        each.measuring = False
+    return {"cpu_gateway": round(gateway_cores, 2), "cpu_machine": round(machine_cores, 2)}
 
 
 class _Servers:
@@ -166,31 +193,43 @@ async def _prepare(processes: Processes, streams: int) -> list[Follower]:
     return list(await asyncio.gather(*(one(number) for number in range(streams))))
 
 
-async def _start_writing(redis_url: str, followers: Sequence[Follower], seconds: float) -> asyncio.subprocess.Process:
+async def _start_writing(redis_url: str, followers: Sequence[Follower]) -> asyncio.subprocess.Process:
     """In a process of its own: what it costs must not delay the clients."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "bench.streams", "--write", redis_url, "--seconds", str(seconds)),
+        *(sys.executable, "-m", "bench.streams", "--write", redis_url),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
     )
     assert process.stdin is not None
-    process.stdin.write(" ".join(each.turn_id for each in followers).encode())
-    process.stdin.close()
+    process.stdin.write(" ".join(each.turn_id for each in followers).encode() + b"\n")
+    await process.stdin.drain()
     return process
 
 
-async def write(redis_url: str, turn_ids: Sequence[UUID], seconds: float) -> int:
-    """Write events evenly over time, each stream's at another moment; returns how many each got."""
-    rounds = int(seconds * PER_SECOND)
-    async with Redis.from_url(redis_url, max_connections=16) as redis:
+async def _end_writing(process: asyncio.subprocess.Process) -> int:
+    """How many events each stream got."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.close()
+    return int(await process.stdout.read())
+
+
+async def write(redis_url: str) -> int:
+    """Write events evenly over time, each stream's at another moment, as long as the standard input is open; its line
+    names the turns. Returns how many each got."""
+    turn_ids = [UUID(each) for each in sys.stdin.readline().split()]
+    told_to_end = asyncio.create_task(asyncio.to_thread(sys.stdin.read))
+    async with Redis.from_url(redis_url) as redis:
         writers = [ProgressWriter(redis, turn_id, attempt=1) for turn_id in turn_ids]
         began_at = time.monotonic()
-        for number in range(rounds * len(writers)):
-            due_at = began_at + number / (PER_SECOND * len(writers))
-            if (early := due_at - time.monotonic()) > 0:
-                await asyncio.sleep(early)
-            writer = writers[number % len(writers)]
-            await writer.emit(ProgressEvent.TEXT_DELTA, {"text": "好" * 20, "written_at": time.monotonic()})
+        rounds = 0
+        while not told_to_end.done():
+            for number, writer in enumerate(writers, start=rounds * len(writers)):
+                due_at = began_at + number / (PER_SECOND * len(writers))
+                if (early := due_at - time.monotonic()) > 0:
+                    await asyncio.sleep(early)
+                await writer.emit(ProgressEvent.TEXT_DELTA, {"text": "好" * 20, "written_at": time.monotonic()})
+            rounds += 1
         for writer in writers:
             await writer.emit(ProgressEvent.TURN_COMPLETED, {"status": "completed", "reply": "好", "items": []})
     return rounds
@@ -214,8 +253,7 @@ def main() -> None:
     parser.add_argument("--write", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.write:
-        turn_ids = [UUID(each) for each in sys.stdin.read().split()]
-        print(asyncio.run(write(options.write, turn_ids, options.seconds)))
+        print(asyncio.run(write(options.write)))
         return
     result = asyncio.run(measure(options.streams, options.seconds))
     result["aim"] = f"p99 < {AIM_P99_MS:g} ms; everybody resumes exactly"
