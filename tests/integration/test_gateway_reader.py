@@ -1,0 +1,141 @@
+"""What the reader asks of Redis: not more for many turns, many entries and many clients than it must."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from redis.asyncio import Redis
+from tests.support.event_stream import Received, event_stream
+from tests.support.servers import ValkeyServer, new_valkey
+from tests.support.serving import running_gateway
+from tests.support.waiting import wait_for
+
+from common.clock import SystemClock
+from common.ids import new_id
+from common.memory_api.base import Owner
+from common.memory_api.turns import StepView, TurnStatus, TurnView
+from common.streams.progress import ProgressEvent, ProgressWriter
+from gateway.events.entry import START, ProgressEntry
+from gateway.events.reader import REST_SECONDS_PER_TURN, ProgressReader
+from gateway.events.watch import Watch
+
+ALICE = Owner(tenant_id="shop", user_id="alice")
+
+
+class HeldClock(SystemClock):
+    """Whoever sleeps does so until the test lets go."""
+
+    def __init__(self) -> None:
+        self.sleeping: list[float] = []
+        self._let_go = asyncio.Event()
+
+    async def sleep(self, seconds: float) -> None:
+        self.sleeping.append(seconds)
+        await self._let_go.wait()
+
+    def let_go(self) -> None:
+        self._let_go.set()
+
+
+@pytest.fixture
+async def valkey(tmp_path: Path) -> AsyncIterator[ValkeyServer]:
+    """One of the test's own, because its commands are counted."""
+    server = new_valkey(tmp_path)
+    await server.start()
+    yield server
+    await server.stop()
+
+
+@pytest.fixture
+async def redis(valkey: ValkeyServer) -> AsyncIterator[Redis]:
+    async with Redis.from_url(valkey.url) as client:
+        yield client
+
+
+@pytest.fixture
+def clock() -> HeldClock:
+    return HeldClock()
+
+
+@pytest.fixture
+async def reader(redis: Redis, clock: HeldClock) -> AsyncIterator[ProgressReader]:
+    reader = ProgressReader(redis, redis, clock, new_id, queue_length=1_000, jitter=lambda: 0.0)
+    running = asyncio.create_task(reader.run())
+    yield reader
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running
+
+
+async def write(redis: Redis, turn_id: UUID, entries: int) -> None:
+    writer = ProgressWriter(redis, turn_id)
+    for _ in range(entries):
+        await writer.emit(ProgressEvent.TEXT_DELTA, {"text": "好"})
+
+
+async def read(watch: Watch, entries: int) -> None:
+    for _ in range(entries):
+        assert isinstance(await watch.next(20), ProgressEntry)
+
+
+async def calls(redis: Redis, command: str) -> int:
+    statistics = await redis.info("commandstats")
+    return int(statistics.get(f"cmdstat_{command}", {"calls": 0})["calls"])
+
+
+async def test_one_read_brings_what_was_written_while_the_reader_rested(
+    reader: ProgressReader, redis: Redis, clock: HeldClock
+) -> None:
+    first, second = new_id(), new_id()
+    await write(redis, first, 1)
+    with reader.watch(first, START) as one, reader.watch(second, START) as other:
+        await read(one, 1)
+        # The reader, after a read that named both turns, and what would wake it.
+        await wait_for(lambda: clock.sleeping == [2 * REST_SECONDS_PER_TURN] * 2, "both rest")
+        before = await calls(redis, "xread")
+        await write(redis, first, 30)
+        await write(redis, second, 30)
+        clock.let_go()
+        await read(one, 30)
+        await read(other, 30)
+        # The one, the one that the wake of before ends, and the one that waits for more.
+        assert await calls(redis, "xread") - before <= 3
+
+
+async def test_one_wake_serves_all_who_come(reader: ProgressReader, redis: Redis, clock: HeldClock) -> None:
+    turn_ids = [new_id() for _ in range(50)]
+    with ExitStack() as watching:
+        watching.enter_context(reader.watch(new_id(), START))
+        await wait_for(lambda: len(clock.sleeping) == 2, "the first one has woken the reader, and both rest")
+        before = await calls(redis, "xadd")
+        watches = [watching.enter_context(reader.watch(turn_id, START)) for turn_id in turn_ids]
+        clock.let_go()
+        for turn_id, watch in zip(turn_ids, watches, strict=True):
+            await write(redis, turn_id, 1)
+            await read(watch, 1)
+        assert await calls(redis, "xadd") - before == len(turn_ids) + 1
+
+
+async def test_a_crowd_that_comes_while_redis_is_slow_is_told_what_the_streams_hold(
+    valkey: ValkeyServer, redis: Redis, tmp_path: Path
+) -> None:
+    crowd = 60
+    async with running_gateway(valkey.url, tmp_path, event_streams_per_user=crowd, silence_seconds=30) as gateway:
+        steps = [StepView(text="我来找找。", tools=[])]
+        turns = [
+            gateway.memory.add_turn(ALICE, status=TurnStatus.RUNNING, attempt=1, steps=steps) for _ in range(crowd)
+        ]
+        for turn in turns:
+            await ProgressWriter(redis, turn.turn_id, attempt=1).emit(ProgressEvent.TURN_STARTED, {})
+
+        async def first_of(turn: TurnView) -> Received:
+            async with gateway.client(ALICE) as client, event_stream(client, turn.turn_id) as stream:
+                return await stream.next()
+
+        await redis.client_pause(500, all=True)
+        received = await asyncio.gather(*(first_of(turn) for turn in turns))
+    # Where the history cannot be read, a snapshot stands in for it.
+    assert [each.event for each in received] == ["turn.started"] * crowd
