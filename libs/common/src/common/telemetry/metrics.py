@@ -7,6 +7,7 @@ from typing import TypeVar
 from prometheus_client import (
     CollectorRegistry,
     Counter,
+    GCCollector,
     Gauge,
     Histogram,
     PlatformCollector,
@@ -34,6 +35,7 @@ class Metrics:
         self._made: dict[Metric, Counter | Gauge | Histogram] = {}
         ProcessCollector(registry=self._registry)
         PlatformCollector(registry=self._registry)
+        GCCollector(registry=self._registry)
         self.gauge(BUILD_INFO).labels(service, _version_of(service)).set(1)
 
     def counter(self, row: Metric) -> Counter:
