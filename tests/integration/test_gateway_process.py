@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import httpx2
@@ -14,12 +14,13 @@ from redis.asyncio import Redis
 from tests.support.access_tokens import AUDIENCE, ISSUER, TokenIssuer
 from tests.support.event_stream import event_stream
 from tests.support.fake_memory import SERVICE_TOKEN, FakeMemory
+from tests.support.scraping import scrape
 from tests.support.serving import fake_memory_service
 from tests.support.waiting import wait_for
 
 from common.crash_points import CrashPoint
 from common.memory_api.base import Owner
-from common.memory_api.turns import TurnStatus
+from common.memory_api.turns import StepView, TurnStatus
 from common.streams.names import TURN_REQUESTED
 from common.streams.progress import ProgressEvent, ProgressWriter
 from devstack.ports import free_port
@@ -30,6 +31,7 @@ ALICE = Owner(tenant_id="shop", user_id="alice")
 class GatewayProcess:
     def __init__(self, environment: dict[str, str], token: str) -> None:
         self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
         self._environment = {**os.environ, **environment, "PORT": str(self.port)}
         self._token = token
 
@@ -48,7 +50,7 @@ class GatewayProcess:
 
     def client(self) -> httpx2.AsyncClient:
         return httpx2.AsyncClient(
-            base_url=f"http://127.0.0.1:{self.port}",
+            base_url=self.url,
             headers={"Authorization": f"Bearer {self._token}"},
             timeout=20.0,
             trust_env=False,
@@ -127,3 +129,24 @@ async def test_a_stopping_gateway_ends_its_streams_and_another_goes_on(
             event_stream(client, turn.turn_id, started.id) as stream,
         ):
             assert (await stream.next()).event == "turn.completed"
+
+
+async def test_the_garbage_search_does_not_come_with_every_few_streams(
+    gateway: GatewayProcess, memory: tuple[FakeMemory, str]
+) -> None:
+    """Each search stops everything, and most of what it looks at are streams that stay open."""
+    streams = 50
+
+    async def searches() -> float:
+        samples = (await scrape(gateway.url)).samples
+        return sum(value for name, _, value in samples if name == "python_gc_collections_total")
+
+    async with gateway.running(EVENT_STREAMS_PER_USER=str(streams)), gateway.client() as client:
+        before = await searches()
+        async with AsyncExitStack() as following:
+            for _ in range(streams):
+                steps = [StepView(text="我来找找。", tools=[])]
+                turn = memory[0].add_turn(ALICE, status=TurnStatus.RUNNING, attempt=1, steps=steps)
+                stream = await following.enter_async_context(event_stream(client, turn.turn_id))
+                assert (await stream.next()).event == "turn.snapshot"
+            assert await searches() - before < 5

@@ -9,7 +9,7 @@ _HEAD = """# Metrics
 Every service answers `GET /metrics` in Prometheus' text format, on the port it listens on: for the operator's network,
 not for the public (the load balancer does not pass it on, and the gateway refuses it to whoever comes through a proxy).
 A service tells exactly the metrics listed here for it, and besides them those of its process (`process_*`) and of
-Python (`python_info`). No label holds the id of a user, a session or a turn, nor a text that a user or a model chose.
+Python (`python_*`). No label holds the id of a user, a session or a turn, nor a text that a user or a model chose.
 
 This page is made from `common/telemetry/table.py` by `make metrics`; a test compares the two. Dashboards and alerts
 are in `deploy/observability/`; a test knows that they name only metrics and labels of this table. The gauges of
