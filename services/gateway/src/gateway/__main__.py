@@ -10,7 +10,6 @@ from common.process.web_server import serve_until_stopped
 from common.telemetry.metrics import Metrics
 from common.telemetry.table import GATEWAY
 from gateway.app import create_app, gateway_openapi
-from gateway.garbage import search_rarely
 from gateway.server import GatewayServer, listening_socket
 from gateway.settings import GatewaySettings
 
@@ -34,7 +33,6 @@ def serve(settings: GatewaySettings) -> int:
     _log.info("service.starting", **settings.redacted())
     metrics = Metrics(GATEWAY)
     server = GatewayServer(create_app(settings, metrics=metrics), settings)
-    search_rarely()
     listening = listening_socket(settings.host, settings.port)
     _log.info("service.listening", port=listening.getsockname()[1])
     return run_process(GATEWAY, settings, metrics, lambda: serve_until_stopped(server, [listening]))

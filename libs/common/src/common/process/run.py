@@ -9,6 +9,7 @@ from typing import Any
 import uvloop
 
 from common.logs import get_logger
+from common.process.garbage import search_rarely
 from common.process.heartbeat import heartbeat
 from common.settings import ServiceSettings
 from common.telemetry.metrics import Metrics
@@ -25,6 +26,7 @@ def run_process(
 ) -> int:
     """Run `work` to its end and return its exit code. Logs are configured by then."""
     configure_traces(service)
+    search_rarely()
 
     async def with_heartbeat() -> int:
         async with heartbeat(metrics, settings.loop_stuck_seconds):

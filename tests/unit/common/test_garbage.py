@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from gateway.garbage import search_rarely
+from common.process.garbage import search_rarely
 
 
 @pytest.fixture(autouse=True)
