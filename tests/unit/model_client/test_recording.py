@@ -26,10 +26,10 @@ from tests.unit.model_client.scripted_endpoint import (
 
 from common.clock import SystemClock
 from model_client.answers import ModelAnswer, ModelEvent, Restarted
-from model_client.client import ModelClient, network
+from model_client.client import ModelClient
 from model_client.errors import ModelRefused, ModelStreamBroken, ModelUnavailable
 from model_client.playback import PlaybackDiffers
-from model_client.recording import RecordingTransport, open_next, read_record
+from model_client.recording import RecordingTransport, network, open_next, read_record
 from model_client.requests import ModelRequest
 from model_client.settings import ModelSettings, open_model_client
 

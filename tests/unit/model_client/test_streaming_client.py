@@ -3,7 +3,9 @@
 import asyncio
 import contextlib
 import json
+import re
 import socket
+import struct
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -27,6 +29,12 @@ from model_client.client import ModelClient, ModelTimeouts
 from model_client.errors import ContextOverflow, ModelRefused, ModelStreamBroken, ModelTimedOut, ModelUnavailable
 from model_client.profiles import PROFILES
 from model_client.requests import ModelRequest
+
+CHUNKED = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+
+
+def in_a_chunk(body: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(body), body)
 
 
 async def test_an_answer_comes_with_its_deltas_and_its_cost() -> None:
@@ -246,4 +254,69 @@ async def test_giving_up_closes_the_connection() -> None:
         await stream.aclose()
         async with asyncio.timeout(3.0):
             await gone.wait()
+        await client.close()
+
+
+async def test_a_connection_is_used_again_where_the_end_of_the_body_comes_late() -> None:
+    connections, told = 0, asyncio.Event()
+
+    async def keep_answering(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        with contextlib.suppress(asyncio.IncompleteReadError):
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                length = re.search(rb"content-length: (\d+)", head.lower())
+                await reader.readexactly(int(length[1]) if length else 0)
+                writer.write(CHUNKED + in_a_chunk(sse(text("hi", "stop"))))
+                await told.wait()
+                told.clear()
+                writer.write(b"0\r\n\r\n")
+        writer.close()
+
+    async with serving(keep_answering) as url:
+        client = ModelClient(url, "key", PROFILES["generic"], SystemClock(), lambda: "own", timeouts=IMPATIENT)
+        for _ in range(3):
+            async with contextlib.aclosing(client.stream(REQUEST)) as events:
+                assert await anext(events) == TextDelta("hi")
+                told.set()
+                assert isinstance(await anext(events), ModelAnswer)
+        await client.close()
+    assert connections == 1
+
+
+@pytest.mark.parametrize("broken", ["reset", "framing"])
+async def test_a_connection_that_breaks_in_mid_answer_was_taken_up(broken: str) -> None:
+    async def break_off(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(CHUNKED + in_a_chunk(sse(text("a"), done=False)) + (b"zz\r\n" if broken == "framing" else b""))
+        await writer.drain()
+        if broken == "reset":
+            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        writer.close()
+
+    async with serving(break_off) as url:
+        client = ModelClient(
+            url, "key", PROFILES["generic"], SystemClock(), lambda: "own", retry_for=0.0, timeouts=IMPATIENT
+        )
+        with pytest.raises(ModelStreamBroken):
+            await all_events(client)
+        await client.close()
+
+
+async def test_comments_are_no_sign_of_life() -> None:
+    async def comment(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n" + sse(text("a"), done=False))
+        with contextlib.suppress(ConnectionError):
+            while not writer.is_closing():
+                writer.write(b": ping\n\n")
+                await writer.drain()
+                await asyncio.sleep(0.02)
+
+    async with serving(comment) as url:
+        client = ModelClient(
+            url, "key", PROFILES["generic"], SystemClock(), lambda: "own", retry_for=0.0, timeouts=IMPATIENT
+        )
+        async with asyncio.timeout(2.0):
+            with pytest.raises(ModelTimedOut):
+                await all_events(client)
         await client.close()

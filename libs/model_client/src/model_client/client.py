@@ -7,11 +7,14 @@ have been paid for and are few. `Restarted` says that an attempt is superseded.
 """
 
 import asyncio
+import json
 import random
-from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
+from itertools import chain
 
+import aiohttp
 import httpx2
 import openai
 from openai import AsyncOpenAI, AsyncStream
@@ -26,6 +29,7 @@ from model_client.errors import (
     ModelTruncated,
     ModelUnavailable,
 )
+from model_client.event_stream import EventDecoder
 from model_client.exact_json import exact_json
 from model_client.folding import AnswerFolder
 from model_client.profiles import ProviderProfile
@@ -38,6 +42,10 @@ _FIRST_PAUSE = 0.25
 _LONGEST_PAUSE = 4.0
 _UNFINISHED_MAX = 4
 """Attempts of one call that the endpoint may take up and not finish."""
+
+_LAST_BYTES_SECONDS = 0.1
+_CONNECTIONS = httpx2.Limits(max_connections=200, keepalive_expiry=4.0)
+"""Closed after less than the five seconds after which many servers do: a request should not meet a closing one."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +87,9 @@ class ModelClient:
             max_retries=0,
             timeout=httpx2.Timeout(self._timeouts.total, connect=self._timeouts.connect),
             default_headers=dict(profile.headers),
-            http_client=httpx2.AsyncClient(trust_env=False, transport=transport or network()),
+            http_client=openai.DefaultAioHttpClient(
+                trust_env=False, follow_redirects=False, limits=_CONNECTIONS, transport=transport
+            ),
         )
 
     async def close(self) -> None:
@@ -133,9 +143,9 @@ class ModelClient:
             answer_in_reasoning=self._profile.answer_in_reasoning,
         )
         first_token_at: float | None = None
-        async with aclosing(self._chunks(request)) as chunks:
-            async for chunk in chunks:
-                for delta in folder.add(chunk):
+        async with aclosing(self._chunks(request)) as pieces:
+            async for chunks in pieces:
+                for delta in chain.from_iterable(map(folder.add, chunks)):
                     yield delta
                 if first_token_at is None and folder.started:
                     first_token_at = self._clock.monotonic()
@@ -154,58 +164,78 @@ class ModelClient:
             malformed_calls=folded.malformed_calls,
         )
 
-    async def _chunks(self, request: ModelRequest) -> AsyncGenerator[object]:
-        """The chunks of one HTTP exchange as JSON values, with every fault as a ModelError."""
-        end_at = self._clock.monotonic() + self._timeouts.total
-        answering = False
+    async def _chunks(self, request: ModelRequest) -> AsyncGenerator[Iterator[object]]:
+        """The chunks of one HTTP exchange as JSON values, together what came together, with every fault as a
+        ModelError."""
+        loop = asyncio.get_running_loop()
+        end_at = loop.time() + self._timeouts.total
+        response = await self._open(request)
+        events = EventDecoder()
+        silent_until = loop.time() + self._timeouts.first_chunk
+        try:
+            async with aclosing(response), aclosing(response.aiter_bytes()) as pieces:
+                while True:
+                    async with asyncio.timeout_at(min(silent_until, end_at)):
+                        piece = await anext(pieces, None)
+                    if piece is None:
+                        return
+                    if told := events.feed(piece):
+                        yield map(_value, told)
+                        silent_until = loop.time() + self._timeouts.between_chunks
+                    if events.ended:
+                        await _read_to_the_end(pieces)
+                        return
+        except (TimeoutError, httpx2.ReadTimeout) as error:
+            raise ModelTimedOut("silent for too long") from error
+        except (httpx2.RequestError, aiohttp.ClientError) as error:
+            raise ModelStreamBroken("connection failed") from error
+        except UnicodeDecodeError as error:
+            raise ModelStreamBroken("a chunk that is no text") from error
+
+    async def _open(self, request: ModelRequest) -> httpx2.Response:
+        """The answer's head has come. The low-level call, because the body is the exact text that the log holds."""
         try:
             async with asyncio.timeout(self._timeouts.first_chunk):
-                stream = await self._open(request)
-            answering = True
-            async with stream:
-                limit = self._timeouts.first_chunk
-                while True:
-                    async with asyncio.timeout(min(limit, end_at - self._clock.monotonic())):
-                        chunk = await anext(stream, _END)
-                    if chunk is _END:
-                        return
-                    if is_error_chunk(chunk):
-                        raise error_in_stream(exact_json(chunk))
-                    yield chunk
-                    limit = self._timeouts.between_chunks
+                stream = await self._openai.post(
+                    "/chat/completions",
+                    cast_to=object,
+                    content=request.body(self._profile),
+                    options={"headers": {"Content-Type": "application/json", "Accept": "text/event-stream"}},
+                    stream=True,
+                    stream_cls=AsyncStream[object],
+                )
         except (TimeoutError, openai.APITimeoutError) as error:
+            # A connection that was refused or closed is a ConnectTimeout too, under aiohttp.
             if isinstance(error.__cause__, httpx2.ConnectTimeout | httpx2.PoolTimeout):
-                raise ModelUnavailable("no connection in time") from error
+                raise ModelUnavailable("no connection") from error
             raise ModelTimedOut("silent for too long") from error
         except openai.APIConnectionError as error:
-            raise (ModelStreamBroken if answering else ModelUnavailable)("connection failed") from error
+            raise ModelUnavailable("connection failed") from error
+        except aiohttp.ClientError as error:
+            raise ModelStreamBroken("an answer that is no HTTP") from error
         except openai.APIStatusError as error:
             response = error.response
             raise error_of_status(error.status_code, response.headers, response.text, self._clock.now()) from error
-        except openai.APIError as error:
-            raise error_in_stream(exact_json({"message": error.message, "error": error.body})) from error
-        except ValueError as error:
-            raise ModelStreamBroken("a chunk that is no JSON") from error
-
-    async def _open(self, request: ModelRequest) -> AsyncStream[object]:
-        # The low-level call, because the body is the exact text that the session log holds.
-        return await self._openai.post(
-            "/chat/completions",
-            cast_to=object,
-            content=request.body(self._profile),
-            options={"headers": {"Content-Type": "application/json", "Accept": "text/event-stream"}},
-            stream=True,
-            stream_cls=AsyncStream[object],
-        )
+        return stream.response
 
 
-_END = object()
+def _value(data: str) -> object:
+    """An event's data as a JSON value. Raises the ModelError that it is or tells of."""
+    try:
+        value: object = json.loads(data)
+    except ValueError as error:
+        raise ModelStreamBroken("a chunk that is no JSON") from error
+    if is_error_chunk(value):
+        raise error_in_stream(exact_json(value))
+    return value
 
 
-def network() -> httpx2.AsyncHTTPTransport:
-    return httpx2.AsyncHTTPTransport(
-        trust_env=False, limits=httpx2.Limits(max_connections=200, max_keepalive_connections=50)
-    )
+async def _read_to_the_end(pieces: AsyncIterator[bytes]) -> None:
+    """A connection can be used again when everything was read; for that it is worth waiting for a moment."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_LAST_BYTES_SECONDS):
+            async for _ in pieces:
+                pass
 
 
 def _milliseconds(seconds: float) -> int:

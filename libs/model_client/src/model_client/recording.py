@@ -27,6 +27,11 @@ SUFFIX = ".jsonl"
 _KEPT_HEADERS = ("content-type", "date", "retry-after", "retry-after-ms")
 
 
+def network() -> httpx2.AsyncBaseTransport:
+    """What is recorded goes over httpx2's own transport, which hands on every piece as it came."""
+    return httpx2.AsyncHTTPTransport(trust_env=False)
+
+
 class RecordingTransport(httpx2.AsyncBaseTransport):
     """Passes everything on to `network` and writes down what went over it."""
 

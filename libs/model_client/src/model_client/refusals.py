@@ -54,8 +54,12 @@ def error_in_stream(body: str) -> ModelError:
 
 
 def is_error_chunk(chunk: object) -> bool:
-    """Whether a chunk is an error in one of the shapes that the openai library does not know."""
-    if not isinstance(chunk, Mapping) or "choices" in chunk:
+    """Whether a chunk is an error, in OpenAI's shape or another one."""
+    if not isinstance(chunk, Mapping):
+        return False
+    if chunk.get("error"):
+        return True
+    if "choices" in chunk:
         return False
     return chunk.get("object") == "error" or chunk.get("type") == "error" or {"code", "message"} <= chunk.keys()
 

@@ -9,10 +9,10 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 
 from common.clock import Clock
 from common.settings import ServiceSettings
-from model_client.client import ModelClient, ModelTimeouts, network
+from model_client.client import ModelClient, ModelTimeouts
 from model_client.playback import PlaybackTransport
 from model_client.profiles import PROFILES, ProviderProfile
-from model_client.recording import RecordingTransport
+from model_client.recording import RecordingTransport, network
 
 
 class ModelSettings(ServiceSettings):
@@ -69,9 +69,9 @@ def open_model_client(settings: ModelSettings, clock: Clock, new_call_id: Callab
     )
 
 
-def _transport(settings: ModelSettings, clock: Clock) -> httpx2.AsyncBaseTransport:
+def _transport(settings: ModelSettings, clock: Clock) -> httpx2.AsyncBaseTransport | None:
     if settings.model_playback_dir is not None:
         return PlaybackTransport(settings.model_playback_dir)
     if settings.model_record_dir is not None:
         return RecordingTransport(network(), settings.model_record_dir, clock)
-    return network()
+    return None

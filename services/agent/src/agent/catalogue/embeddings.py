@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Protocol
 
+import aiohttp
 import httpx2
 import numpy as np
 from numpy.typing import NDArray
+from openai import DefaultAioHttpClient
 from pydantic import BaseModel, SecretStr, ValidationError
 
 from agent.catalogue.errors import EmbeddingRefused, EmbeddingUnavailable
@@ -64,10 +66,11 @@ class OpenAIEmbedder:
         self._model = model
         self._send_input_type = send_input_type
         self._timeouts = {EmbeddingKind.QUERY: query_timeout, EmbeddingKind.PASSAGE: passage_timeout}
-        self._http = httpx2.AsyncClient(
+        self._http = DefaultAioHttpClient(
             base_url=base_url,
             headers={"Authorization": f"Bearer {api_key.get_secret_value()}"},
             trust_env=False,
+            follow_redirects=False,
         )
 
     @property
@@ -83,7 +86,7 @@ class OpenAIEmbedder:
             body["input_type"] = kind.value
         try:
             response = await self._http.post("embeddings", json=body, timeout=self._timeouts[kind])
-        except httpx2.HTTPError as error:
+        except (httpx2.HTTPError, aiohttp.ClientError) as error:
             raise EmbeddingUnavailable(f"the embedding endpoint does not answer: {type(error).__name__}") from error
         return unit_rows(_rows(response), len(texts))
 
