@@ -2,8 +2,9 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from common.memory_api.sessions import EntryKind, LogEntry, NewLogEntry
@@ -18,18 +19,22 @@ class ToolResultMessage:
     content: str
 
 
-def message_of(entry: LogEntry | NewLogEntry) -> dict[str, Any]:
+def message_of(entry: LogEntry | NewLogEntry) -> Mapping[str, Any]:
     """The entry's message; empty for an entry that replaces messages."""
-    if entry.kind is not EntryKind.MESSAGE:
-        return {}
+    return _message_in(entry.payload) if entry.kind is EntryKind.MESSAGE else {}
+
+
+@lru_cache(maxsize=1_024)
+def _message_in(payload: str) -> Mapping[str, Any]:
+    """Kept, because every hook of every step looks through the turn's entries again."""
     try:
-        message = json.loads(entry.payload)
+        message = json.loads(payload)
     except ValueError:
         return {}
     return message if isinstance(message, dict) else {}
 
 
-def tool_calls_of(message: dict[str, Any]) -> tuple[ToolCall, ...]:
+def tool_calls_of(message: Mapping[str, Any]) -> tuple[ToolCall, ...]:
     return tuple(
         ToolCall(call["id"], call["function"]["name"], call["function"]["arguments"])
         for call in message.get("tool_calls", ())
@@ -43,7 +48,7 @@ def tool_results(entries: Iterable[LogEntry]) -> Iterator[tuple[LogEntry, ToolRe
             yield entry, ToolResultMessage(message["tool_call_id"], message["content"])
 
 
-def correction_code(message: dict[str, Any]) -> str | None:
+def correction_code(message: Mapping[str, Any]) -> str | None:
     """The code of a stored correction; None for any other message, whatever the model writes in its own."""
     if message.get("role") == "assistant":
         return None

@@ -1,6 +1,6 @@
 """Where a turn stands, read from its log entries alone: so a later attempt continues where the last one stopped."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -37,7 +37,7 @@ def read_state(entries: Sequence[LogEntry]) -> TurnState:
     places = [place for place, message in enumerate(current) if message.get("role") == "assistant"]
     answers = [current[place] for place in places]
     answered = {result.call_id for _, result in tool_results(entries)}
-    last: dict[str, Any] = answers[-1] if answers else {}
+    last: Mapping[str, Any] = answers[-1] if answers else {}
     calls = tool_calls_of(last)
     is_final = bool(answers) and not calls and not _is_corrected(current, places[-1])
     return TurnState(
@@ -51,7 +51,7 @@ def read_state(entries: Sequence[LogEntry]) -> TurnState:
     )
 
 
-def _is_corrected(messages: Sequence[dict[str, Any]], place: int) -> bool:
+def _is_corrected(messages: Sequence[Mapping[str, Any]], place: int) -> bool:
     """Whether a correction stands right behind the answer; a notice may stand behind that."""
     return any(correction_code(message) is not None for message in messages[place + 1 : place + 2])
 
