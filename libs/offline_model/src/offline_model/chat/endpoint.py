@@ -95,7 +95,7 @@ class ChatEndpoint:
         """
         *before, last = _first_half(pieces) if cut else pieces
         try:
-            for piece in before:
+            for piece in before if pause else filter(None, [b"".join(before)]):
                 await self._pause(pause)
                 yield piece
             await self._pause(pause)
