@@ -4,11 +4,12 @@ import json
 from typing import Any
 
 _LABEL_MAX = 64
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def exact_json(value: Any) -> str:
     """The one way in which this system writes JSON for a model: key order as given, no spaces, no escapes."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _ENCODER.encode(value)
 
 
 def well_formed(text: str) -> str:

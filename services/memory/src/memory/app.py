@@ -123,7 +123,7 @@ def build(settings: MemorySettings, clock: Clock | None = None, metrics: Metrics
     app.add_middleware(CutOffAnswer)
     app.add_middleware(BodyLimit, limit=_BODY_LIMIT)
     tokens = ServiceTokens(settings.service_tokens())
-    app.include_router(InternalApi(database, redis, tokens, clock, crash_points).router())
+    app.router.routes.extend(InternalApi(database, redis, tokens, clock, crash_points).routes())
     app.include_router(health_router(health.health(), metrics))
     app.add_middleware(HttpTelemetry, metrics=metrics, trusted=True)
     app.state.health = health

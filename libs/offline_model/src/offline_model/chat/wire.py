@@ -13,6 +13,8 @@ _TEXT_PIECE = 4
 _ARGUMENTS_PIECE = 12
 _CREATED = 1_767_225_600
 """Every answer carries the same time (2026-01-01), so that the same request gets the same bytes."""
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+"""`json.dumps` would make one for each chunk."""
 
 
 def completion(answer: Answer, usage: Usage, misbehaviour: Misbehaviour) -> dict[str, Any]:
@@ -39,7 +41,7 @@ def chunks(answer: Answer, usage: Usage | None, misbehaviour: Misbehaviour) -> I
 
 
 def server_sent_event(data: dict[str, Any]) -> bytes:
-    return b"data: " + json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode() + b"\n\n"
+    return b"data: " + _ENCODER.encode(data).encode() + b"\n\n"
 
 
 STREAM_END = b"data: [DONE]\n\n"

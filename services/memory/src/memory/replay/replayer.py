@@ -24,6 +24,7 @@ from common.telemetry.metrics import Metrics
 from common.telemetry.table import REPLAY_TURNS
 from memory.database.connection import Connection, DatabaseError, Row
 from memory.database.schema import dispatch, replay_jobs, replay_turns
+from memory.database.statements import Statement
 from memory.database.transactions import Database
 from memory.dispatch.operating import discard_work
 from memory.dispatch.publisher import EventPublisher
@@ -39,6 +40,24 @@ _RECORD = and_(
     dispatch.c.kind == WorkKind.CURATE_TURN,
     dispatch.c.subject_id == replay_turns.c.turn_id,
     dispatch.c.run == replay_turns.c.run,
+)
+
+# Running jobs, oldest first, and cancelled ones that still have turns under way; asked for at every beat.
+_AT_WORK = Statement(
+    select(replay_jobs.c.job_id)
+    .where(
+        or_(
+            replay_jobs.c.state == ReplayState.RUNNING,
+            exists().where(replay_turns.c.job_id == replay_jobs.c.job_id, _RUNNING),
+        )
+    )
+    .order_by(replay_jobs.c.created_at, replay_jobs.c.job_id)
+)
+_OPEN_TURNS = Statement(
+    select(replay_turns.c.state, func.count().label("turns"))
+    .join(replay_jobs, replay_jobs.c.job_id == replay_turns.c.job_id)
+    .where(replay_jobs.c.state == ReplayState.RUNNING, replay_turns.c.state.in_(_OPEN))
+    .group_by(replay_turns.c.state)
 )
 
 
@@ -79,15 +98,8 @@ class Replayer:
             _log.error("replay.failed", error=error)
 
     async def _jobs_at_work(self) -> Sequence[UUID]:
-        """Running jobs, oldest first, and cancelled ones that still have turns under way."""
-        under_way = exists().where(replay_turns.c.job_id == replay_jobs.c.job_id, _RUNNING)
-        at_work = (
-            select(replay_jobs.c.job_id)
-            .where(or_(replay_jobs.c.state == ReplayState.RUNNING, under_way))
-            .order_by(replay_jobs.c.created_at, replay_jobs.c.job_id)
-        )
         async with self._database.of_dispatch() as connection:
-            job_ids = (await connection.execute(at_work)).scalars()
+            job_ids = (await connection.execute(_AT_WORK)).scalars()
             await self._tell(connection)
             return job_ids
 
@@ -144,13 +156,7 @@ class Replayer:
                 continue  # done in the meantime, or gone with its turn
 
     async def _tell(self, connection: Connection) -> None:
-        query = (
-            select(replay_turns.c.state, func.count().label("turns"))
-            .join(replay_jobs, replay_jobs.c.job_id == replay_turns.c.job_id)
-            .where(replay_jobs.c.state == ReplayState.RUNNING, replay_turns.c.state.in_(_OPEN))
-            .group_by(replay_turns.c.state)
-        )
-        numbers = {row.state: row.turns for row in await connection.execute(query)}
+        numbers = {row.state: row.turns for row in await connection.execute(_OPEN_TURNS)}
         for state in _OPEN:
             self._turns.labels(state.value).set(numbers.get(state.value, 0))
 
