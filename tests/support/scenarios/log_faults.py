@@ -8,7 +8,6 @@ which arrived over the network did extend each other.
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from agent.context.messages import message_of
 from common.memory_api.sessions import EntryKind, LogEntry
 from common.memory_api.turns import ModelCallKind, PrefixBreak
 from common.memory_api.usage import TurnModelCall
@@ -24,7 +23,7 @@ def faults_of_log(log: Sequence[LogEntry]) -> list[str]:
     for entry in log:
         if entry.kind is not EntryKind.MESSAGE:
             continue
-        message = message_of(entry)
+        message = entry.message
         if message.get("role") == "tool":
             if message.get("tool_call_id") not in open_calls:
                 faults.append(f"entry {entry.position}: a result without its call")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent.context.messages import correction_code, message_of, tool_calls_of, tool_results
+from agent.context.messages import correction_code, tool_calls_of, tool_results
 from agent.planner.plan import is_plan
 from common.memory_api.sessions import Layer, LogEntry
 from model_client.arguments import read_arguments
@@ -58,7 +58,7 @@ def steps_in(entries: Sequence[LogEntry]) -> list[list[ObservedCall]]:
     results = {result.call_id: result.content for _, result in tool_results(entries)}
     steps: list[list[ObservedCall]] = []
     for entry in entries:
-        calls = tool_calls_of(message_of(entry))
+        calls = tool_calls_of(entry.message)
         if calls:
             steps.append(
                 [
@@ -75,7 +75,7 @@ def steps_in(entries: Sequence[LogEntry]) -> list[list[ObservedCall]]:
 
 
 def plan_in(entries: Sequence[LogEntry]) -> dict[str, Any] | None:
-    plans = [str(message_of(entry)["content"]) for entry in entries if is_plan(entry)]
+    plans = [str(entry.message["content"]) for entry in entries if is_plan(entry)]
     found = _PLAN.search(plans[-1]) if plans else None
     return _object_in(found["fields"]) if found else None
 
@@ -95,12 +95,12 @@ def notices_in(entries: Sequence[LogEntry]) -> list[str]:
 
 
 def corrections_in(entries: Sequence[LogEntry]) -> dict[str, str]:
-    found = [(correction_code(message_of(entry)), content_of(entry)) for entry in entries]
+    found = [(correction_code(entry.message), content_of(entry)) for entry in entries]
     return {code: content for code, content in found if code is not None}
 
 
 def content_of(entry: LogEntry) -> str:
-    return str(message_of(entry).get("content") or "")
+    return str(entry.message.get("content") or "")
 
 
 def _object_in(text: str) -> dict[str, Any]:

@@ -1,7 +1,10 @@
 """Sessions and their append-only log."""
 
+import json
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Literal
+from functools import cached_property
+from typing import Any, Literal
 from uuid import UUID
 
 from pydantic import AwareDatetime, Field
@@ -36,6 +39,20 @@ class NewLogEntry(Message):
     payload: StorableText
     memory_fact_ids: list[UUID] = Field(default_factory=list, description="Facts whose values it shows")
     bears_memory: bool = Field(default=False, description="Overwritten when the user clears their memory")
+
+    @cached_property
+    def message(self) -> Mapping[str, Any]:
+        """What the payload says. Empty for an entry that replaces messages, and for one that is erased or foreign.
+
+        Kept with the entry, and gone with it: every hook of every step looks through the turn's entries again.
+        """
+        if self.kind is not EntryKind.MESSAGE:
+            return {}
+        try:
+            message = json.loads(self.payload)
+        except ValueError:
+            return {}
+        return message if isinstance(message, dict) else {}
 
 
 class LogEntry(NewLogEntry):

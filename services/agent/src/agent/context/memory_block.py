@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from agent.context.fences import one_line
-from agent.context.messages import message_of
 from common.memory_api.facts import TIER_ONE_CAP, Fact, MemoryCategory, SessionFact
 from common.memory_api.sessions import Layer, LogEntry
 
@@ -63,7 +62,7 @@ def _line_of(fact: Fact | SessionFact, whose: str = "") -> str:
 def constraints_in(entries: Sequence[LogEntry]) -> tuple[RememberedConstraint, ...]:
     """Those of the newest memory block among the entries, in its order: read from the log, since an attempt that takes
     over does not read the facts again. An erased block has none."""
-    blocks = [str(message_of(entry).get("content", "")) for entry in entries if entry.layer is Layer.L5]
+    blocks = [str(entry.message.get("content", "")) for entry in entries if entry.layer is Layer.L5]
     return tuple(
         RememberedConstraint(found["key"], found["value"].removesuffix(_THIS_SESSION), found["subject"] or "self")
         for found in _CONSTRAINT.finditer(blocks[-1] if blocks else "")

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from enum import StrEnum
 
-from agent.context.messages import correction_code, message_of
+from agent.context.messages import correction_code
 from agent.loop.hooks import Hook, HookPoint, HookView
 from agent.loop.turn import Turn
 from agent.loop.turn_state import current_drive
@@ -68,7 +68,7 @@ def text_of(correction: Correction) -> str:
 
 def given_corrections(turn: Turn) -> Counter[str]:
     """How often each was given since the turn was last driven."""
-    codes = (correction_code(message_of(entry)) for entry in current_drive(turn.entries))
+    codes = (correction_code(entry.message) for entry in current_drive(turn.entries))
     return Counter(code for code in codes if code is not None)
 
 

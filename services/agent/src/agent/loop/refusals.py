@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from agent.context.messages import correction_code, message_of
+from agent.context.messages import correction_code
 from agent.loop.corrections import Correction
 from agent.loop.guards.limits import is_last_answer
 from agent.loop.turn import Turn
@@ -19,7 +19,7 @@ _HID_A_CONFLICT = "not shown to the user: it lists products that contradict reme
 
 def refused_calls(turn: Turn, calls: Iterable[ToolCall], said: Iterable[NewLogEntry]) -> Mapping[str, str]:
     """By call id. `said` is what hooks have added to the answer with these calls."""
-    codes = {correction_code(message_of(entry)) for entry in said}
+    codes = {correction_code(entry.message) for entry in said}
     is_last = is_last_answer(turn)
     refused: dict[str, str] = {}
     for call in calls:

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 from uuid import UUID
 
-from agent.context.messages import correction_code, message_of, tool_calls_of, tool_results
+from agent.context.messages import correction_code, tool_calls_of, tool_results
 from agent.planner.plan import is_plan
 from agent.tools import item_search
 from common.memory_api.sessions import Layer, LogEntry, NewLogEntry
@@ -33,7 +33,7 @@ class TurnState:
 
 def read_state(entries: Sequence[LogEntry]) -> TurnState:
     """The state behind the entries of one turn."""
-    current = [message_of(entry) for entry in current_drive(entries)]
+    current = [entry.message for entry in current_drive(entries)]
     places = [place for place, message in enumerate(current) if message.get("role") == "assistant"]
     answers = [current[place] for place in places]
     answered = {result.call_id for _, result in tool_results(entries)}
@@ -44,7 +44,7 @@ def read_state(entries: Sequence[LogEntry]) -> TurnState:
         has_user_message=any(entry.layer is Layer.L4 for entry in entries),
         has_plan=any(is_plan(entry) for entry in entries),
         has_memory_block=any(entry.layer is Layer.L5 for entry in entries),
-        answers=sum(message_of(entry).get("role") == "assistant" for entry in entries),
+        answers=sum(entry.message.get("role") == "assistant" for entry in entries),
         steps=len(answers),
         open_calls=tuple(call for call in calls if call.call_id not in answered),
         final_text=well_formed(str(last.get("content") or "")) if is_final else None,
@@ -63,7 +63,7 @@ def current_drive(entries: Sequence[LogEntry]) -> Sequence[LogEntry]:
     ended turn again, and that answer (mostly the fixed one of a failure) is not this drive's. A correction does not
     end an answer's drive: it is part of it.
     """
-    messages = [message_of(entry) for entry in entries]
+    messages = [entry.message for entry in entries]
     begin = 0
     for position, (message, following) in enumerate(pairwise(messages), start=1):
         plain = message.get("role") == "assistant" and not tool_calls_of(message)
@@ -93,4 +93,4 @@ def memory_uses_of(entries: Iterable[LogEntry | NewLogEntry]) -> list[MemoryUse]
 
 
 def _calls_of(entries: Sequence[LogEntry]) -> list[ToolCall]:
-    return [call for entry in entries for call in tool_calls_of(message_of(entry))]
+    return [call for entry in entries for call in tool_calls_of(entry.message)]

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from agent.context.fences import inside, neutralise
-from agent.context.messages import message_of
 from agent.context.replacements import standing
 from agent.orders.shown_orders import shown_order
 from common.memory_api.orders import OrderCard, OrderState
@@ -52,7 +51,7 @@ def _states_said(log: Sequence[LogEntry]) -> dict[str, str]:
     said: dict[str, str] = {}
     for entry in standing(log):
         if entry.layer is Layer.L2:
-            for card in _cards_in(str(message_of(entry).get("content") or "")):
+            for card in _cards_in(str(entry.message.get("content") or "")):
                 said[str(card.get("order_id"))] = str(card.get("state"))
     return said
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from agent.context.fences import inside, neutralise
-from agent.context.messages import message_of, tool_calls_of
+from agent.context.messages import tool_calls_of
 from agent.session_constraints.constraints import SessionConstraints
 from agent.tools import shopping_summary
 from common.memory_api.sessions import LogEntry
@@ -57,7 +57,7 @@ def _said_in(entries: Sequence[LogEntry]) -> list[str]:
     said: list[str] = []
     reply = ""
     for entry in entries:
-        message = message_of(entry)
+        message = entry.message
         content = str(message.get("content") or "")
         if message.get("role") == "user" and (words := inside(content, "user_message")) is not None:
             said.append(f"用户：{_clipped(words, _WORDS_MAX)}")

@@ -7,7 +7,6 @@ the rules of L0.
 from collections.abc import Sequence
 
 from agent.context.fences import neutralise, one_line
-from agent.context.messages import message_of
 from agent.context.replacements import standing
 from agent.skills.loaded import skill_content
 from common.memory_api.sessions import Layer, LogEntry
@@ -49,5 +48,5 @@ def personal_content(name: str, body: str) -> str:
 
 def _last_said(log: Sequence[LogEntry]) -> str | None:
     """The newest block that a request still shows."""
-    blocks = (str(message_of(entry).get("content")) for entry in reversed(standing(log)) if entry.layer is Layer.L2)
+    blocks = (str(entry.message.get("content")) for entry in reversed(standing(log)) if entry.layer is Layer.L2)
     return next((block for block in blocks if block.startswith(_OPENING)), None)

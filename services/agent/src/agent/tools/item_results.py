@@ -8,7 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from agent.catalogue.products import Product
 from agent.catalogue.terms import Language
-from agent.context.messages import message_of, tool_calls_of, tool_results
+from agent.context.messages import tool_calls_of, tool_results
 from agent.picking.picking import Picked
 from common.memory_api.sessions import LogEntry
 from common.memory_api.turns import ItemCard
@@ -100,7 +100,7 @@ def read_items(content: str) -> list[ItemCard]:
 
 def items_shown_in(entries: Sequence[LogEntry]) -> list[ItemCard]:
     """Every product that the tools of these entries returned, in their order; one may come more than once."""
-    calls = {call.call_id for entry in entries for call in tool_calls_of(message_of(entry)) if call.name in ITEM_TOOLS}
+    calls = {call.call_id for entry in entries for call in tool_calls_of(entry.message) if call.name in ITEM_TOOLS}
     return [
         card for _, result in tool_results(entries) if result.call_id in calls for card in read_items(result.content)
     ]

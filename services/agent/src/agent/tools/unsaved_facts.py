@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from pydantic import ValidationError
 
-from agent.context.messages import message_of, tool_calls_of, tool_results
+from agent.context.messages import tool_calls_of, tool_results
 from agent.tools import save_memory
 from common.memory_api.facts import ProposedFact, UnsavedFact
 from common.memory_api.sessions import LogEntry
@@ -25,7 +25,7 @@ def unsaved_facts(log: Sequence[LogEntry]) -> list[UnsavedFact]:
     found = [
         UnsavedFact(turn_id=entry.turn_id, proposed=proposed)
         for entry in log
-        for call in tool_calls_of(message_of(entry))
+        for call in tool_calls_of(entry.message)
         if call.name == save_memory.NAME and call.call_id in lost and (proposed := _proposed(call)) is not None
     ]
     return found[-_MOST:]

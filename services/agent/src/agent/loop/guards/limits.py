@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from agent.context.messages import correction_code, message_of, tool_calls_of
+from agent.context.messages import correction_code, tool_calls_of
 from agent.loop.corrections import Correction, correcting, given_corrections
 from agent.loop.guards.repetition import STUCK_AFTER, repetitions
 from agent.loop.guards.steps import ran_steps
@@ -88,7 +88,7 @@ def is_last_answer(turn: Turn) -> bool:
 def must_have_ended(turn: Turn) -> bool:
     """Whether it has given that answer."""
     told = False
-    for message in map(message_of, current_drive(turn.entries)):
+    for message in (entry.message for entry in current_drive(turn.entries)):
         if told and message.get("role") == "assistant":
             return True
         told = told or correction_code(message) == Correction.NO_MORE_TOOLS
@@ -106,7 +106,7 @@ def _wrap_up_notice(near: Callable[[HookView], Limit | None]) -> Hook:
 
 
 def _was_given(turn: Turn) -> bool:
-    contents = [str(message_of(entry).get("content", "")) for entry in current_drive(turn.entries)]
+    contents = [str(entry.message.get("content", "")) for entry in current_drive(turn.entries)]
     return any(notice in content for notice in _NOTICES.values() for content in contents)
 
 
@@ -126,5 +126,5 @@ def _stages(limits: TurnLimits, clock: Clock, view: HookView) -> dict[Limit, tup
 
 
 def _searches(turn: Turn) -> int:
-    made = (call for entry in current_drive(turn.entries) for call in tool_calls_of(message_of(entry)))
+    made = (call for entry in current_drive(turn.entries) for call in tool_calls_of(entry.message))
     return sum(call.name == item_search.NAME for call in made)

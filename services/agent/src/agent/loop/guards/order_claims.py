@@ -8,7 +8,7 @@ import re
 
 from pydantic import ValidationError
 
-from agent.context.messages import message_of, tool_calls_of, tool_results
+from agent.context.messages import tool_calls_of, tool_results
 from agent.loop.corrections import Correction, correcting, given_corrections
 from agent.loop.hooks import HookPoint, HookView
 from agent.loop.turn import Turn
@@ -102,11 +102,9 @@ def _read(call: ToolCall) -> str:
 
 def _shown_states(turn: Turn) -> frozenset[OrderState]:
     """As `shown_order` writes them. No title can pose as one: JSON escapes the quotes of a value."""
-    asked = {
-        call.call_id for entry in turn.log for call in tool_calls_of(message_of(entry)) if call.name in _ORDER_TOOLS
-    }
+    asked = {call.call_id for entry in turn.log for call in tool_calls_of(entry.message) if call.name in _ORDER_TOOLS}
     results = [result.content for _, result in tool_results(turn.log) if result.call_id in asked]
-    blocks = [str(message_of(entry).get("content")) for entry in turn.log if entry.layer is Layer.L2]
+    blocks = [str(entry.message.get("content")) for entry in turn.log if entry.layer is Layer.L2]
     shown = [*results, *filter(is_order_block, blocks)]
     return frozenset(state for state in OrderState if any(f'"state":"{state}"' in text for text in shown))
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent.context.messages import message_of, tool_calls_of, tool_results
+from agent.context.messages import tool_calls_of, tool_results
 from agent.loop.hooks import HookView
 from agent.loop.turn_state import current_drive
 from common.memory_api.sessions import LogEntry
@@ -44,7 +44,7 @@ def ran_steps(entries: Sequence[LogEntry]) -> list[Step]:
     """The steps of the current drive whose calls have run, in their order."""
     drive = current_drive(entries)
     results = {result.call_id: result.content for _, result in tool_results(drive)}
-    made = (tool_calls_of(message_of(entry)) for entry in drive)
+    made = (tool_calls_of(entry.message) for entry in drive)
     steps = (tuple(RanCall(call, results[call.call_id]) for call in calls if call.call_id in results) for calls in made)
     return [step for step in steps if step]
 
