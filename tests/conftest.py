@@ -7,7 +7,7 @@ import pytest
 from redis.asyncio import Redis
 from tests.support.databases import database_from, template_database
 from tests.support.processes import Processes, running_processes
-from tests.support.servers import postgres_server, run_directory, valkey_server
+from tests.support.servers import ValkeyServer, new_valkey, postgres_server, run_directory, valkey_server
 
 from devstack.database import DatabaseUrls
 
@@ -59,6 +59,15 @@ async def valkey(run_files: Path) -> AsyncIterator[str]:
     """The URL of a running Valkey: embedded, or TEST_REDIS_URL."""
     async with valkey_server(run_files) as url:
         yield url
+
+
+@pytest.fixture
+async def own_valkey(tmp_path: Path) -> AsyncIterator[ValkeyServer]:
+    """One of the test's own, to kill it or to count its commands."""
+    server = new_valkey(tmp_path)
+    await server.start()
+    yield server
+    await server.stop()
 
 
 @pytest.fixture

@@ -4,13 +4,12 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 from uuid import UUID
 
 import pytest
 from faststream.redis import RedisBroker
 from redis.asyncio import Redis
-from tests.support.servers import ValkeyServer, new_valkey
+from tests.support.servers import ValkeyServer
 
 from common.clock import SystemClock
 from common.events import Cause, TurnRequested
@@ -77,14 +76,6 @@ async def publish_from_outside(url: str, event: TurnRequested) -> None:
 async def pending(url: str) -> int:
     async with Redis.from_url(url) as client:
         return int((await client.xpending(TURN_REQUESTED, AGENT_GROUP.group))["pending"])
-
-
-@pytest.fixture
-async def own_valkey(tmp_path: Path) -> AsyncIterator[ValkeyServer]:
-    server = new_valkey(tmp_path)
-    await server.start()
-    yield server
-    await server.stop()
 
 
 async def test_events_from_before_the_group_existed_are_handled(redis_url: str) -> None:

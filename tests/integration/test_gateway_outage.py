@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 from tests.support.event_stream import event_stream
-from tests.support.servers import ValkeyServer, new_valkey
+from tests.support.servers import ValkeyServer
 from tests.support.serving import RunningGateway, running_gateway
 from tests.support.waiting import wait_for
 
@@ -21,23 +21,14 @@ WHOLE_END = ["turn.snapshot", "turn.completed", "memory.updated"]
 
 
 @pytest.fixture
-async def valkey(tmp_path: Path) -> AsyncIterator[ValkeyServer]:
-    """One that may be killed."""
-    server = new_valkey(tmp_path)
-    await server.start()
-    yield server
-    await server.stop()
-
-
-@pytest.fixture
-async def gateway(valkey: ValkeyServer, tmp_path: Path) -> AsyncIterator[RunningGateway]:
-    async with running_gateway(valkey.url, tmp_path) as running:
+async def gateway(own_valkey: ValkeyServer, tmp_path: Path) -> AsyncIterator[RunningGateway]:
+    async with running_gateway(own_valkey.url, tmp_path) as running:
         yield running
 
 
 @pytest.fixture
-async def redis(valkey: ValkeyServer) -> AsyncIterator[Redis]:
-    async with Redis.from_url(valkey.url) as client:
+async def redis(own_valkey: ValkeyServer) -> AsyncIterator[Redis]:
+    async with Redis.from_url(own_valkey.url) as client:
         yield client
 
 
@@ -57,42 +48,42 @@ async def restart(valkey: ValkeyServer, gateway: RunningGateway) -> None:
 
 
 async def test_a_turn_that_ends_while_valkey_is_down_is_told(
-    gateway: RunningGateway, valkey: ValkeyServer, redis: Redis, turn: TurnView
+    gateway: RunningGateway, own_valkey: ValkeyServer, redis: Redis, turn: TurnView
 ) -> None:
     await ProgressWriter(redis, turn.turn_id, attempt=1).emit(ProgressEvent.TURN_STARTED, {})
     async with gateway.client(ALICE) as client, event_stream(client, turn.turn_id) as stream:
         assert (await stream.next()).event == "turn.started"
-        await kill(valkey, gateway)
+        await kill(own_valkey, gateway)
         gateway.memory.change_turn(turn.turn_id, **ENDED)
         assert [item.event for item in await stream.rest()] == WHOLE_END
 
 
 async def test_an_outage_is_looked_into_before_the_silence_is_over(
-    valkey: ValkeyServer, redis: Redis, tmp_path: Path
+    own_valkey: ValkeyServer, redis: Redis, tmp_path: Path
 ) -> None:
-    async with running_gateway(valkey.url, tmp_path, silence_seconds=60) as gateway:
+    async with running_gateway(own_valkey.url, tmp_path, silence_seconds=60) as gateway:
         turn = gateway.memory.add_turn(ALICE, status=TurnStatus.RUNNING, attempt=1)
         await ProgressWriter(redis, turn.turn_id, attempt=1).emit(ProgressEvent.TURN_STARTED, {})
         async with gateway.client(ALICE) as client, event_stream(client, turn.turn_id) as stream:
             assert (await stream.next()).event == "turn.started"
             await wait_for(lambda: gateway.reader.watched_turns == 1, "the turn is watched")
             gateway.memory.change_turn(turn.turn_id, **ENDED)
-            await kill(valkey, gateway)
+            await kill(own_valkey, gateway)
             async with asyncio.timeout(5):
                 assert [item.event for item in await stream.rest()] == WHOLE_END
 
 
 async def test_a_turn_that_goes_on_after_valkey_was_emptied_is_told(
-    gateway: RunningGateway, valkey: ValkeyServer, redis: Redis, turn: TurnView
+    gateway: RunningGateway, own_valkey: ValkeyServer, redis: Redis, turn: TurnView
 ) -> None:
     writer = ProgressWriter(redis, turn.turn_id, attempt=1)
     await writer.emit(ProgressEvent.TURN_STARTED, {})
     async with gateway.client(ALICE) as client, event_stream(client, turn.turn_id) as stream:
         started = await stream.next()
-        await kill(valkey, gateway)
+        await kill(own_valkey, gateway)
         await writer.emit(ProgressEvent.TEXT_DELTA, {"text": "lost"})
         gateway.memory.change_turn(turn.turn_id, steps=[StepView(text="lost", tools=[])])
-        await restart(valkey, gateway)
+        await restart(own_valkey, gateway)
         await writer.emit(ProgressEvent.TEXT_DELTA, {"text": "seen"})
         received = await stream.until("text.delta")
         assert {item.event for item in received[:-1]} == {"turn.snapshot"}
@@ -124,15 +115,15 @@ async def test_a_stream_that_is_emptied_under_the_reader_is_told(
 
 
 async def test_a_stream_may_be_opened_while_valkey_is_down(
-    gateway: RunningGateway, valkey: ValkeyServer, redis: Redis, turn: TurnView
+    gateway: RunningGateway, own_valkey: ValkeyServer, redis: Redis, turn: TurnView
 ) -> None:
     async with gateway.client(ALICE) as client:
         async with event_stream(client, turn.turn_id):
             await wait_for(lambda: gateway.reader.watched_turns == 1, "the turn is watched")
-            await kill(valkey, gateway)
+            await kill(own_valkey, gateway)
         async with event_stream(client, turn.turn_id) as stream:
             assert (await stream.next()).data["status"] == "running"
-            await restart(valkey, gateway)
+            await restart(own_valkey, gateway)
             writer = ProgressWriter(redis, turn.turn_id, attempt=1)
             await writer.emit(ProgressEvent.TURN_STARTED, {})
             assert (await stream.next()).event == "turn.started"

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 from redis.asyncio import Redis
 from tests.support.event_stream import Received, event_stream
-from tests.support.servers import ValkeyServer, new_valkey
+from tests.support.servers import ValkeyServer
 from tests.support.serving import running_gateway
 from tests.support.waiting import wait_for
 
@@ -41,17 +41,8 @@ class HeldClock(SystemClock):
 
 
 @pytest.fixture
-async def valkey(tmp_path: Path) -> AsyncIterator[ValkeyServer]:
-    """One of the test's own, because its commands are counted."""
-    server = new_valkey(tmp_path)
-    await server.start()
-    yield server
-    await server.stop()
-
-
-@pytest.fixture
-async def redis(valkey: ValkeyServer) -> AsyncIterator[Redis]:
-    async with Redis.from_url(valkey.url) as client:
+async def redis(own_valkey: ValkeyServer) -> AsyncIterator[Redis]:
+    async with Redis.from_url(own_valkey.url) as client:
         yield client
 
 
@@ -120,10 +111,10 @@ async def test_one_wake_serves_all_who_come(reader: ProgressReader, redis: Redis
 
 
 async def test_a_crowd_that_comes_while_redis_is_slow_is_told_what_the_streams_hold(
-    valkey: ValkeyServer, redis: Redis, tmp_path: Path
+    own_valkey: ValkeyServer, redis: Redis, tmp_path: Path
 ) -> None:
     crowd = 60
-    async with running_gateway(valkey.url, tmp_path, event_streams_per_user=crowd, silence_seconds=30) as gateway:
+    async with running_gateway(own_valkey.url, tmp_path, event_streams_per_user=crowd, silence_seconds=30) as gateway:
         steps = [StepView(text="我来找找。", tools=[])]
         turns = [
             gateway.memory.add_turn(ALICE, status=TurnStatus.RUNNING, attempt=1, steps=steps) for _ in range(crowd)
