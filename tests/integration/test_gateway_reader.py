@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
-from redis.asyncio import Redis
+from redis.asyncio import BlockingConnectionPool, Redis
 from tests.support.event_stream import Received, event_stream
 from tests.support.servers import ValkeyServer
 from tests.support.serving import running_gateway
@@ -54,11 +55,19 @@ def clock() -> HeldClock:
 @pytest.fixture
 async def reader(redis: Redis, clock: HeldClock) -> AsyncIterator[ProgressReader]:
     reader = ProgressReader(redis, redis, clock, new_id, queue_length=1_000, jitter=lambda: 0.0)
+    async with running_reader(reader):
+        yield reader
+
+
+@asynccontextmanager
+async def running_reader(reader: ProgressReader) -> AsyncIterator[None]:
     running = asyncio.create_task(reader.run())
-    yield reader
-    running.cancel()
-    with suppress(asyncio.CancelledError):
-        await running
+    try:
+        yield
+    finally:
+        running.cancel()
+        with suppress(asyncio.CancelledError):
+            await running
 
 
 async def write(redis: Redis, turn_id: UUID, entries: int) -> None:
@@ -130,3 +139,52 @@ async def test_a_crowd_that_comes_while_redis_is_slow_is_told_what_the_streams_h
         received = await asyncio.gather(*(first_of(turn) for turn in turns))
     # Where the history cannot be read, a snapshot stands in for it.
     assert [each.event for each in received] == ["turn.started"] * crowd
+
+
+async def test_a_wake_that_found_no_connection_is_sent_again(
+    own_valkey: ValkeyServer, redis: Redis, clock: HeldClock
+) -> None:
+    commands = Redis.from_pool(BlockingConnectionPool.from_url(own_valkey.url, max_connections=1, timeout=0.01))
+    busy = await commands.connection_pool.get_connection()
+    reader = ProgressReader(redis, commands, clock, new_id, queue_length=1_000, jitter=lambda: 0.0)
+    async with commands, running_reader(reader):
+        with reader.watch(new_id(), START):
+            await wait_for(lambda: len(clock.sleeping) == 1, "it waits before it tries again")
+            assert await calls(redis, "xadd") == 0
+            await commands.connection_pool.release(busy)
+            clock.let_go()
+
+            async def told() -> bool:
+                return await calls(redis, "xadd") == 1
+
+            await wait_for(told, "the reader is woken")
+
+
+class SwallowsACancellation(Redis):
+    """As redis-py does under Python 3.11, when the cancellation meets the end of its sending."""
+
+    swallowed = 0
+
+    async def xread(self, *arguments: Any, **named: Any) -> Any:
+        try:
+            return await super().xread(*arguments, **named)
+        except asyncio.CancelledError:
+            self.swallowed += 1
+            if self.swallowed > 1:
+                raise
+            return []
+
+
+async def test_a_reader_is_stopped_also_when_a_cancellation_is_swallowed(
+    own_valkey: ValkeyServer, redis: Redis, clock: HeldClock
+) -> None:
+    clock.let_go()
+    async with SwallowsACancellation.from_url(own_valkey.url) as blocking:
+        reader = ProgressReader(blocking, redis, clock, new_id, queue_length=1_000, jitter=lambda: 0.0)
+        with reader.watch(new_id(), START):
+            running = asyncio.create_task(reader.run())
+            await wait_for(lambda: bool(blocking.connection_pool._in_use_connections), "it reads")
+            running.cancel()
+            await asyncio.wait([running], timeout=10.0)
+            assert running.cancelled()
+        assert blocking.swallowed == 2

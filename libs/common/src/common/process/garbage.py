@@ -11,7 +11,7 @@ YOUNG_OBJECTS = 10_000
 
 
 def search_rarely() -> None:
-    """To be called once the process is built: what is there by now stays, and is not searched again."""
+    """To be called before the work begins: what is there by now, mostly modules, stays and is not searched again."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(YOUNG_OBJECTS)

@@ -27,6 +27,7 @@ from redis.exceptions import ReadOnlyError, RedisError, ResponseError
 from common.clock import Clock
 from common.events import EventAdapter, SessionClosed, TurnCompleted, TurnRequested
 from common.logs import get_logger
+from common.process.tasks import end_tasks
 from common.streams.connection import connection_class
 from common.streams.names import StreamGroup, stream_of
 from common.streams.observation import HandlingMetrics, handling_span
@@ -43,8 +44,6 @@ BLOCK_MS = 1_000
 
 _SOCKET_TIMEOUT = 10.0  # must exceed the block
 _WATCH_INTERVAL = 1.0
-_CANCEL_AGAIN = 0.05
-_CANCEL_SECONDS = 1.0
 _DATA_FIELD = b"__data__"  # FastStream's field of a stream entry
 
 
@@ -158,7 +157,7 @@ class EventConsumer:
                 await asyncio.gather(*(_stop_subscriber(slot.subscriber) for slot in self._slots))
         except TimeoutError:
             drained = False
-            await _end([task for slot in self._slots for task in slot.subscriber.tasks])
+            await end_tasks([task for slot in self._slots for task in slot.subscriber.tasks])
         await self._forget_consumers()
         with suppress(RedisError, OSError):
             await self._broker.stop()
@@ -257,25 +256,11 @@ class EventConsumer:
 
 
 async def _stop_subscriber(subscriber: Any) -> None:
-    """Stop reading, let the handler end and ack, and see the reader end."""
+    """Stop reading, let the handler end and ack, and see the reader end: one that goes on takes one more event and
+    drops it."""
     readers = list(subscriber.tasks)  # its own stop forgets them
     await subscriber.stop()
-    await _end(readers)
-
-
-async def _end(tasks: Sequence[asyncio.Task[Any]]) -> None:
-    """Cancel until they have ended, or for a second.
-
-    Once is not enough: `asyncio.wait_for` of Python 3.11, under redis-py's sending, swallows a cancellation that meets
-    the end of what it waits for. Such a reader goes on behind its subscriber's back, takes one more event and drops
-    it.
-    """
-    with suppress(TimeoutError):
-        async with asyncio.timeout(_CANCEL_SECONDS):
-            while running := [task for task in tasks if not task.done()]:
-                for task in running:
-                    task.cancel()
-                await asyncio.wait(running, timeout=_CANCEL_AGAIN)
+    await end_tasks(readers)
 
 
 def _parse_event(source: StreamGroup, body: bytes) -> AnyEvent | None:

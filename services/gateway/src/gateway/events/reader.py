@@ -19,6 +19,7 @@ from redis.exceptions import RedisError
 from common.clock import Clock
 from common.ids import IdFactory
 from common.logs import get_logger
+from common.process.tasks import end_tasks
 from common.streams.names import progress_stream
 from gateway.events.entry import START, EntryId, ProgressEntry, parse_entry, parse_entry_id
 from gateway.events.watch import Signal, Watch
@@ -83,9 +84,16 @@ class ProgressReader:
 
     async def run(self) -> None:
         """Read until cancelled."""
-        async with asyncio.TaskGroup() as running:
-            running.create_task(self._read_on(), name="progress-reader-reads")
-            running.create_task(self._wake_on(), name="progress-reader-wakes")
+        running = [
+            asyncio.create_task(self._read_on(), name="progress-reader-reads"),
+            asyncio.create_task(self._wake_on(), name="progress-reader-wakes"),
+        ]
+        try:
+            ended, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            for task in ended:
+                task.result()  # neither ends but by a bug
+        finally:
+            await end_tasks(running)
 
     async def holds(self, turn_id: UUID, position: EntryId) -> bool:
         """Whether the stream of a turn still has this entry. Raises RedisError or OSError."""
@@ -144,11 +152,15 @@ class ProgressReader:
         while True:
             await self._grown.wait()
             self._grown.clear()
-            await self._wake()
-            await self._rest()
+            if await self._wake():
+                await self._rest()
+            else:
+                self._grown.set()
+                await self._clock.sleep(_LONGEST_PAUSE)
 
-    async def _wake(self) -> None:
-        """Make a blocked read start over with the present set of turns. Best effort: it starts over by itself."""
+    async def _wake(self) -> bool:
+        """Make a blocked read start over with the present set of turns. Whether it was told; it does after its time
+        in any case."""
         try:
             async with self._commands.pipeline(transaction=False) as pipeline:
                 pipeline.xadd(self._wake_stream, {"wake": "1"}, maxlen=1, approximate=False)
@@ -156,6 +168,8 @@ class ProgressReader:
                 await pipeline.execute()
         except (RedisError, OSError) as error:
             _log.info("reader.not_woken", error=error)
+            return False
+        return True
 
     async def _rest(self) -> None:
         await self._clock.sleep(REST_SECONDS_PER_TURN * self.watched_turns)
