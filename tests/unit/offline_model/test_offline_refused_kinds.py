@@ -29,6 +29,15 @@ from offline_model.language.wishes import bare_phrase, wishes_in
         ("no black and no white", ["black", "white"]),
         ("not gold, silver", ["gold"]),
         ("nothing black", ["black"]),
+        ("不要黑色那种", ["黑色"]),
+        ("不要黑色系", ["黑色"]),
+        ("不要首饰因为戴不了", ["首饰"]),
+        ("不要黑色包", ["黑色"]),
+        ("no black bag", ["black"]),
+        ("no black for me", ["black"]),
+        ("no pink - she hates it", ["pink"]),
+        ("I don't like red very much", ["red"]),
+        ("it must have no black", ["black"]),
     ],
 )
 def test_a_kind_is_refused_by_its_whole_name(words: str, excluded: list[str]) -> None:
@@ -41,6 +50,8 @@ def test_a_kind_is_refused_by_its_whole_name(words: str, excluded: list[str]) ->
         "不要首饰盒，要首饰",
         "不要鞋带的鞋",
         "不要黑色素",
+        "不要黑色包装",
+        "不要鞋系带的鞋",
         "I don't want shoes with laces, find me shoes",
         "no shoes for running",
         "no gold plated",
@@ -108,7 +119,17 @@ def test_a_reason_does_not_lift_a_refusal() -> None:
     assert {"黑色", "black"} <= set(searches[-1]["exclude"])
 
 
-@pytest.mark.parametrize("words", ["我不要背包了", "不要首饰类的", "我不要首饰了吧", "I don't want backpacks anymore"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "我不要背包了",
+        "不要首饰类的",
+        "不要黑色系的",
+        "不要黑色那种",
+        "我不要首饰了吧",
+        "I don't want backpacks anymore",
+    ],
+)
 def test_nothing_is_left_of_a_refusal_to_search_for(words: str) -> None:
     assert bare_phrase(words) in ("", "I")
 

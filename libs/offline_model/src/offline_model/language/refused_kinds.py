@@ -35,22 +35,24 @@ _NAME_CHINESE = rf"(?:{_COLOUR_CHINESE}|{_PRODUCT_CHINESE})"
 _NAME_ENGLISH = rf"(?:{_COLOUR_ENGLISH}(?:s|es)?|{_PRODUCT_ENGLISH})"
 
 # Of 「黑色背包」 the colour is what is refused.
-_END_CHINESE = r"(?=$|\W|[类了吧啊呀啦哦呢和或与跟及也但而就还只换要请不别]|以及|可以|谢谢)"
-_KIND_CHINESE = rf"(?:{_COLOUR_CHINESE}的?(?={_PRODUCT_CHINESE})|{_NAME_CHINESE}(?:类?的|{_END_CHINESE}))"
+_END_CHINESE = r"(?=$|\W|[类了吧啊呀啦哦呢和或与跟及也但而就还只换要请不别]|以及|可以|谢谢|那种|因为|[系款](?=$|\W|的))"
+_KIND_CHINESE = rf"(?:{_COLOUR_CHINESE}的?(?={_PRODUCT_CHINESE}|包(?!装))|{_NAME_CHINESE}(?:类?的|{_END_CHINESE}))"
 _END_ENGLISH = (
-    r"(?=\s*(?:$|[^\w\s'’-])|\s+(?:and|or|nor|but|so|please|thanks?|ones?|any ?more|either|at all|instead|this time)\b)"
+    r"(?=\s*(?:$|[^\w\s'’-])|\s+(?:-|(?:and|or|nor|but|so|because|please|thanks?|ones?|any ?more|either|at all|again|"
+    r"instead|this time|very much|for (?:me|us|him|her|them))\b))"
 )
-_KIND_ENGLISH = rf"(?:{_COLOUR_ENGLISH}(?= {_PRODUCT_ENGLISH}{_END_ENGLISH})|{_NAME_ENGLISH}{_END_ENGLISH})"
+_KIND_ENGLISH = rf"(?:{_COLOUR_ENGLISH}(?= (?:{_PRODUCT_ENGLISH}|bags?){_END_ENGLISH})|{_NAME_ENGLISH}{_END_ENGLISH})"
 
 _REFUSED_CHINESE = re.compile(
     r"(?P<denied>(?:不是|并非|(?<!有)没有?)[我说想]*|(?<![想需])要|想|喜欢?)?"
     r"(?:不(?:想?要|喜欢)|别(?:要|给我))(?:任何|太)?"
-    rf"{_one_or_more(_KIND_CHINESE, '(?:和|或者?|与|跟|以及|及|、)')}类?了?[吧啊呀啦哦呢]?",
+    rf"{_one_or_more(_KIND_CHINESE, '(?:和|或者?|与|跟|以及|及|、)')}(?:[类系款]|那种)?的?了?[吧啊呀啦哦呢]?",
     re.IGNORECASE,
 )
 """Denied where it is no refusal: 「不是不要黑色」, 「要不要黑色」."""
 _REFUSED_ENGLISH = re.compile(
-    r"(?P<denied>(?:\b(?:ha(?:ve|s|d)|got|there(?:'s| is| are| was| were)|not that (?:I|we))|'ve)\s+)?"
+    r"(?P<denied>(?:(?<!must )(?<!should )\b(?:ha(?:ve|s|d)|got)|'ve|\bthere(?:'s| is| are| was| were)|"
+    r"\bnot that (?:I|we))\s+)?"
     r"\b(?:no|nothing|not|don't want|don't like)(?: any| in)? "
     rf"{_one_or_more(_KIND_ENGLISH, ' (?:and|or|nor) ')}(?: ones?\b)?(?: any ?more\b| either\b| at all\b)?",
     re.IGNORECASE,
