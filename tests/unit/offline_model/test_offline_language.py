@@ -159,7 +159,10 @@ def test_other_wishes() -> None:
     assert wishes_in("你好").small_talk is SmallTalk.GREETING
 
 
-@pytest.mark.parametrize("hostile", [" ", "对", "不要", "no ", "\n", "都", "1,", "以后寄", "([", "allergic to "])
+@pytest.mark.parametrize(
+    "hostile",
+    [" ", "对", "不要", "no ", "\n", "都", "1,", "以后寄", "([", "allergic to ", "不要黑色和", "no black or "],
+)
 def test_hostile_repetition_is_read_in_time(hostile: str) -> None:
     started = time.perf_counter()
     statements_in(readable(hostile * 8000))

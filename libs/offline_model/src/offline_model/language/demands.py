@@ -1,11 +1,10 @@
-"""What a turn asks of a product beyond its name: musts, refusals, dislikes, what it takes back; if it is a gift."""
+"""What a turn asks of a product beyond its name: musts, dislikes, what it takes back; if it is a gift."""
 
 import re
 from collections.abc import Iterable
 
-from offline_model.language.avoidance import avoidances_in, taken_back
+from offline_model.language.avoidance import taken_back
 from offline_model.language.clauses import clauses_of
-from offline_model.language.refused_kinds import refused_kinds_in
 
 CRITERIA = (
     *(
@@ -101,21 +100,6 @@ def musts_in(words: str) -> list[str]:
         for pattern in (_MUST_CHINESE, _MUST_ENGLISH):
             found += [match["free"] or match["known"] for match in pattern.finditer(clause.text)]
     return _distinct(_bare(word) for word in found)
-
-
-def exclusions_in(words: str) -> list[str]:
-    """What is refused outright, in the user's words."""
-    clauses = [
-        clause.text
-        for clause in clauses_of(words)
-        if not (clause.reported or clause.question or _AGAINST.search(clause.text))
-    ]
-    return _distinct(
-        [
-            *(avoidance.name for clause in clauses for avoidance in avoidances_in(clause)),
-            *(kind.words[0] for clause in clauses for kind in refused_kinds_in(clause)),
-        ]
-    )
 
 
 def taken_back_spans(words: str) -> list[tuple[int, int]]:

@@ -9,6 +9,7 @@ from offline_model.language.avoidance import avoidances_in
 from offline_model.language.clauses import Clause, clauses_of
 from offline_model.language.countries import shipping_mentions
 from offline_model.language.demands import dislike_spans, taken_back_spans
+from offline_model.language.domains import names_of_products
 from offline_model.language.money import price_bounds
 from offline_model.language.refused_kinds import refused_kinds_in
 
@@ -57,7 +58,8 @@ _NAME_IN_QUOTES = re.compile(r"[「『《“\"]([^」』》”\"，。,.!！?？
 _FIND = re.compile(
     r"(?:想|要|需要|打算|准备|帮我|帮忙|给我|请|能|可以|麻烦|再)*(?:找|买|推荐|看看|挑|选购|选|入手|"
     r"搜索|搜一下|搜|求|来)(?:一下|下)?(?=.)|"
-    r"有没有|有什么|(?:想要|需要|缺|还要|我要|^要)(?=一|两|几|个|点|些|条|双|[一-龥])|"
+    rf"有没有|有什么|换(?:成一?[个款件双条]?|一?[个款件双条])(?={'|'.join(names_of_products(ascii_=False))})|"
+    r"(?<!不)(?:想要|需要|缺|还要|我要|^要)(?!不要)(?=[\s一-龥])|"
     r"\b(?:looking for|look for|search(?:ing)? for|shopping for|need|want(?! you)|would like|find|show|"
     r"recommend|suggest|buy|get|do you (?:have|sell|carry|stock))\b(?: me)?",
     re.IGNORECASE,

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from offline_model.language.demands import criteria_in, exclusions_in, musts_in
+from offline_model.language.demands import criteria_in, musts_in
+from offline_model.language.exclusions import exclusions_in
 from offline_model.language.intents import asks_how_things_are, intent_of
 from offline_model.language.languages import in_language, is_chinese
 from offline_model.language.questions import asks_about_one, asks_to_pick

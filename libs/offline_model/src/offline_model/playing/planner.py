@@ -7,8 +7,9 @@ from typing import Any
 from offline_model.chat.requests import ChatMessage, ChatRequest
 from offline_model.directives import Addressee, Directive, DirectiveName, read_directives, without_directives
 from offline_model.language.countries import shipping_mentions
-from offline_model.language.demands import dislikes_in, exclusions_in, is_gift, musts_in, taken_back_in
+from offline_model.language.demands import dislikes_in, is_gift, musts_in, taken_back_in
 from offline_model.language.domains import ProductWord, main_product, product_words
+from offline_model.language.exclusions import exclusions_in
 from offline_model.language.intents import Intent, intent_of
 from offline_model.language.languages import in_language, is_chinese
 from offline_model.language.missing import Missing, destination_of, missing_in

@@ -7,18 +7,18 @@ from decimal import ROUND_DOWN, Decimal
 from itertools import zip_longest
 
 from offline_model.directives import DirectiveName
-from offline_model.language.avoidance import avoidances_in, taken_back, words_to_exclude
+from offline_model.language.avoidance import taken_back, words_to_exclude
 from offline_model.language.bundles import parts_of_set
 from offline_model.language.clauses import Clause, clauses_of
 from offline_model.language.countries import country_code, shipping_mentions
-from offline_model.language.demands import criteria_in, dislike_spans, lifts_the_budget, taken_back_in
+from offline_model.language.demands import criteria_in, lifts_the_budget, taken_back_in
 from offline_model.language.domains import main_product
+from offline_model.language.exclusions import search_exclusions_in
 from offline_model.language.images import seen_in_image
 from offline_model.language.intents import Intent, intent_of, looks_twice
 from offline_model.language.languages import in_language, is_chinese
 from offline_model.language.missing import product_to_price
 from offline_model.language.money import PriceBounds, price_bounds
-from offline_model.language.refused_kinds import refused_kinds_in
 from offline_model.language.statements import statements_in
 from offline_model.language.substances import SubstanceMention
 from offline_model.language.wishes import Wishes, asks_for_others, bare_phrase, changed_kind
@@ -81,7 +81,7 @@ def search_plan(scene: Scene, wishes: Wishes) -> SearchPlan | None:
     if not _looks_for_something(scene, wishes, intent):
         return None
     bounds = price_bounds(scene.words)
-    exclude = _exclude_from_words(scene.words)
+    exclude = search_exclusions_in(scene.words)
     mentioned = shipping_mentions(scene.words)
     last = last_search(scene)
     queries = _changed(scene, last) or _queries(scene, wishes, intent)
@@ -198,19 +198,6 @@ def _exclude_from_facts(scene: Scene) -> list[list[str]]:
 
 def _taken_back(clause: Clause) -> list[SubstanceMention]:
     return taken_back(clause.text) if clause.claims else []
-
-
-def _exclude_from_words(words: str) -> list[list[str]]:
-    """Also what another person must avoid, if the turn names it: it is what is bought for them now."""
-    clauses = [
-        clause.text
-        for clause in clauses_of(words)
-        if not (clause.reported or dislike_spans(clause.text) or (clause.question and "过敏" in clause.text))
-    ]
-    return [
-        *(list(avoidance.words) for clause in clauses for avoidance in avoidances_in(clause)),
-        *(list(kind.words) for clause in clauses for kind in refused_kinds_in(clause)),
-    ]
 
 
 def _in_turn(lists: list[list[str]]) -> list[str]:

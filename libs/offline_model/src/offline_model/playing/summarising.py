@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from offline_model.chat.requests import ChatRequest
 from offline_model.directives import Addressee, Directive, DirectiveName, read_directives, without_directives
-from offline_model.language.demands import exclusions_in, musts_in
+from offline_model.language.demands import musts_in
+from offline_model.language.exclusions import exclusions_in
 from offline_model.language.languages import in_language, is_chinese
 from offline_model.language.money import price_bounds
 from offline_model.language.reading import readable
