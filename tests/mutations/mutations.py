@@ -103,4 +103,13 @@ MUTATIONS = (
         "",
         "tests/integration/memory/test_orders.py::test_two_calls_at_once_make_one_card",
     ),
+    Mutation(
+        "a card that was settled while the turn ran is still the answer to its calls",
+        _MEMORY,
+        "memory/orders/proposing.py",
+        'orders.c.settled_at >= bindparam("accepted_at"),',
+        'orders.c.settled_at > bindparam("now"),',
+        "tests/integration/memory/test_orders.py"
+        "::test_a_card_that_is_settled_while_a_later_turn_runs_is_still_its_answer[confirmed]",
+    ),
 )

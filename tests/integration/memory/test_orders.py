@@ -146,6 +146,39 @@ async def test_a_later_turn_of_the_session_finds_the_card_while_it_waits(memory:
     assert len(await listed(memory, owner)) == 4
 
 
+@pytest.mark.parametrize("how", [op.CONFIRM_ORDER, op.CANCEL_ORDER], ids=["confirmed", "cancelled"])
+async def test_a_card_that_is_settled_while_a_later_turn_runs_is_still_its_answer(
+    memory: MemoryService, owner: Owner, how: Any
+) -> None:
+    """The turn was told of the card; a repeated call must not make a second one, of which the user could buy too."""
+    turn = await running_turn(memory, owner)
+    first = await propose(memory, turn, an_order(BACKPACK))
+    turn = await next_turn(memory, turn)
+    assert (await propose(memory, turn, an_order(BACKPACK))).order_id == first.order_id
+    settled = await settle(memory, owner, first, how)
+    repeated = [await propose(memory, turn, an_order(BACKPACK), call_id=call_id) for call_id in ("call_1", "call_2")]
+    handed_back = ReleaseTurn(owner=owner, turn_id=turn.turn_id, lease_token=turn.token)
+    await memory.call(Service.AGENT, op.RELEASE_TURN, handed_back)
+    turn.token = uuid4()
+    assert (await memory.claim(turn)).attempt == 2
+    repeated.append(await propose(memory, turn, an_order(BACKPACK)))
+    assert {(card.order_id, card.state, card.existed) for card in repeated} == {(first.order_id, settled.state, True)}
+    assert len(await listed(memory, owner)) == 1
+
+
+async def test_a_card_that_expired_is_no_card_of_the_same(memory: MemoryService, owner: Owner) -> None:
+    """Also in its own turn. The call that made it still finds it: a call has one card."""
+    turn = await running_turn(memory, owner)
+    first = await propose(memory, turn, an_order(BACKPACK))
+    memory.clock.advance(60 * memory.settings.order_expiry_minutes + 1)
+    other = await propose(memory, turn, an_order(BACKPACK), call_id="call_2")
+    assert (other.state, other.existed) == (OrderState.PENDING, False)
+    again = await propose(memory, turn, an_order(BACKPACK))
+    assert (again.order_id, again.state) == (first.order_id, OrderState.EXPIRED)
+    third = await propose(memory, turn, an_order(BACKPACK), call_id="call_3")
+    assert (third.order_id, third.existed) == (other.order_id, True)
+
+
 async def test_without_the_lease_there_is_no_card(memory: MemoryService, owner: Owner) -> None:
     turn = await running_turn(memory, owner)
     turn.token = uuid4()

@@ -72,6 +72,7 @@ class MemoryInProcess:
         """What the last read of the facts brought along."""
         self.orders: dict[tuple[UUID, str], OrderCard] = {}
         """Cards by the call that proposed them, oldest first."""
+        self.accepted_at = datetime.now(UTC)
         self.attempt = 0
         self.token: UUID | None = None
         self.finished: FinishTurn | None = None
@@ -101,6 +102,7 @@ class MemoryInProcess:
         """The session's next turn."""
         self.turn_id, self.text, self.token, self.finished = uuid4(), text, None, None
         self.attempt, self.model_calls = 0, []
+        self.accepted_at = datetime.now(UTC)
 
     def drive_again(self) -> None:
         """What the service does when an operator drives a failed turn again: its log has the fixed answer, and a
@@ -226,11 +228,12 @@ class MemoryInProcess:
 
     def _orders_propose(self, request: ProposeOrder) -> ProposedCard:
         self._must_hold_lease(request)
-        for call, known in self.orders.items():
-            pending = known.state is OrderState.PENDING
-            if pending and (known.lines, known.destination) == (request.order.lines, request.order.destination):
-                existed = call != (request.turn_id, request.call_id)
-                return ProposedCard(**dict(known), existed=existed)
+        own = self.orders.get((request.turn_id, request.call_id))
+        if own is not None:
+            return ProposedCard(**dict(own))
+        for known in filter(self._counts_as_existing, self.orders.values()):
+            if (known.lines, known.destination) == (request.order.lines, request.order.destination):
+                return ProposedCard(**dict(known), existed=True)
         totals: dict[str, Decimal] = defaultdict(Decimal)
         for line in request.order.lines:
             totals[line.item.currency] += line.item.price * line.quantity
@@ -245,8 +248,14 @@ class MemoryInProcess:
             expires_at=datetime.now(UTC) + timedelta(minutes=30),
             settled_at=None,
         )
-        known = self.orders.setdefault((request.turn_id, request.call_id), card)
-        return ProposedCard(**dict(known))
+        self.orders[request.turn_id, request.call_id] = card
+        return ProposedCard(**dict(card))
+
+    def _counts_as_existing(self, card: OrderCard) -> bool:
+        if card.state is OrderState.EXPIRED:
+            return False
+        here = card.turn_id == self.turn_id or card.state is OrderState.PENDING
+        return here or (card.settled_at is not None and card.settled_at >= self.accepted_at)
 
     def _orders_list(self, request: Any) -> Orders:
         newest = list(self.orders.values())[::-1]

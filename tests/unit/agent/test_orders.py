@@ -102,6 +102,58 @@ async def test_the_same_order_twice_in_a_turn_is_one_card_and_the_model_is_told(
     assert "没有另建" not in first["message"]
 
 
+async def proposed_again(memory: MemoryInProcess, state: OrderState, call_id: str = "call-3") -> dict[str, Any]:
+    """What a turn is told that proposes the same once more, when its first card is in the state."""
+    lease = LeasedTurn(memory, OWNER, memory.turn_id, uuid4())
+    await lease.claim()
+    progress = ProgressFeed(KeptProgress())
+    first, again = (
+        ToolContext(each, "zh", UserSettings(), lease, progress, entries=marked_result())
+        for each in ("call-2", call_id)
+    )
+    await OrderPropose(ShelfCatalogue()).run(proposing()[1], first)
+    (card,) = memory.orders.values()
+    memory.settle(card, state)
+    result = await OrderPropose(ShelfCatalogue()).run(proposing()[1], again)
+    await progress.close()
+    told: dict[str, Any] = json.loads(result.content)
+    return told
+
+
+@pytest.mark.parametrize(
+    ("state", "said", "unsaid"),
+    [
+        (OrderState.PENDING, "等用户自己确认或取消", "order_lookup"),
+        (OrderState.CONFIRMED, "已经确认下单", "等用户"),
+        (OrderState.CANCELLED, "取消了", "等用户"),
+    ],
+)
+async def test_what_the_model_is_told_of_a_card_that_exists_depends_on_its_state(
+    state: OrderState, said: str, unsaid: str
+) -> None:
+    memory = MemoryInProcess("就买第一个")
+    told = await proposed_again(memory, state)
+    assert len(memory.orders) == 1
+    assert told["state"] == state
+    assert said in told["message"]
+    assert unsaid not in told["message"]
+
+
+async def test_the_same_after_a_card_expired_is_a_new_card() -> None:
+    memory = MemoryInProcess("就买第一个")
+    told = await proposed_again(memory, OrderState.EXPIRED)
+    assert len(memory.orders) == 2
+    assert (told["state"], told["message"]) == ("pending", "卡片已给用户看，等用户自己确认；在那之前没有下单")
+
+
+async def test_a_repeated_call_whose_card_expired_is_not_told_to_wait() -> None:
+    memory = MemoryInProcess("就买第一个")
+    told = await proposed_again(memory, OrderState.EXPIRED, call_id="call-2")
+    assert told["state"] == "expired"
+    assert "过期" in told["message"]
+    assert "等用户" not in told["message"]
+
+
 async def test_what_no_search_of_the_session_returned_cannot_be_ordered() -> None:
     memory = MemoryInProcess()
     other = next(item_id for item_id in PRODUCTS if item_id not in ("bag-001", "bag-002"))

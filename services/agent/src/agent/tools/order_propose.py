@@ -14,7 +14,7 @@ from agent.tools.item_results import items_shown_in
 from agent.tools.tool import ToolContext, ToolFailed, ToolResult, function_schema
 from common.logs import get_logger
 from common.memory_api.client import MemoryUnavailable
-from common.memory_api.orders import LINES_MAX, QUANTITY_MAX, NewOrder, OrderedItem, OrderLine, ProposedCard
+from common.memory_api.orders import LINES_MAX, QUANTITY_MAX, NewOrder, OrderedItem, OrderLine, OrderState, ProposedCard
 from common.memory_api.turns import ItemCard
 from common.streams.progress import ProgressEvent
 from model_client.exact_json import exact_json
@@ -24,7 +24,13 @@ _log = get_logger(__name__)
 NAME = "order_propose"
 
 _NEXT = "卡片已给用户看，等用户自己确认；在那之前没有下单"
-_EXISTED = "同样的订单卡已经有了，没有另建一张；现状见 state，等用户自己确认或取消"
+_EXISTED = {
+    OrderState.PENDING: "同样的订单卡已经有了，没有另建一张；等用户自己确认或取消",
+    OrderState.CONFIRMED: "这一单用户已经确认下单了，没有另建一张；详情用 order_lookup 查",
+    OrderState.CANCELLED: "这张订单卡被用户取消了，没有另建一张；要再提，先问用户",
+    OrderState.EXPIRED: "这张订单卡过期了，没有下单；用户还要买，就再提一次",
+}
+"""Of a card that is not new, by what became of it."""
 
 _LOOK_FIRST = "; there may be a card all the same: look with order_lookup before trying again"
 """An attempt that was killed may have made it."""
@@ -129,7 +135,12 @@ async def _propose(context: ToolContext, order: NewOrder) -> ProposedCard:
 
 
 def _noted(card: ProposedCard) -> str:
-    return f"there is such a card: {card.state}" if card.existed else "waits for the user"
+    return "waits for the user" if _is_new(card) else f"there is such a card: {card.state}"
+
+
+def _is_new(card: ProposedCard) -> bool:
+    """Also to a repeated call, as long as nothing became of its card."""
+    return card.state is OrderState.PENDING and not card.existed
 
 
 def _receipt(card: ProposedCard, marks: Mapping[str, list[str]]) -> str:
@@ -142,6 +153,6 @@ def _receipt(card: ProposedCard, marks: Mapping[str, list[str]]) -> str:
             "totals": shown_totals(card),
             "expires_at": card.expires_at.isoformat(timespec="seconds"),
             **({"marks": marked} if marked else {}),
-            "message": _EXISTED if card.existed else _NEXT,
+            "message": _NEXT if _is_new(card) else _EXISTED[card.state],
         }
     )

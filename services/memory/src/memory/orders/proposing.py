@@ -24,11 +24,13 @@ _MAYBE_THE_SAME = Statement(
         or_(
             orders.c.turn_id == bindparam("turn_id"),
             and_(orders.c.state == OrderState.PENDING, orders.c.expires_at > bindparam("now")),
+            orders.c.settled_at >= bindparam("accepted_at"),
         ),
     )
     .order_by(orders.c.created_at.desc(), orders.c.order_id.desc())
 )
-"""The cards of this turn, whatever became of them, and those that wait in the session; newest first."""
+"""The session's cards that are of this turn, that wait, or that were settled since this turn was accepted: before that
+they may have been what an earlier call of it was answered. Newest first."""
 _ADD = Statement(
     insert(orders).returning(orders),
     (
@@ -48,19 +50,24 @@ _ADD = Statement(
 async def propose_order(tx: UserTransaction, request: ProposeOrder) -> ProposedCard:
     """One card per effect, also across attempts and calls.
 
-    A call that is repeated gets its card. One that proposes what another call of the turn did, or what still waits for
-    the user in this session, gets the card that exists. The session is locked: of two calls at once the second finds
-    the first one's.
+    A call that is repeated gets its card. One that proposes what another call of the turn did, or what waits for the
+    user in this session, or did when this turn was accepted, gets the card that exists, unless that one has expired.
+    The session is locked: of two calls at once the second finds the first one's.
     """
     turn, _, record = await lock_turn(tx, request.turn_id)
     must_hold_lease(record, request.lease_token)
-    wanted = {"session_id": turn.session_id, "turn_id": request.turn_id, "now": tx.now}
+    wanted = {
+        "session_id": turn.session_id,
+        "turn_id": request.turn_id,
+        "accepted_at": turn.created_at,
+        "now": tx.now,
+    }
     rows = (await tx.connection.execute(_MAYBE_THE_SAME, wanted)).all()
     for row in rows:
         if row.turn_id == request.turn_id and row.call_id == request.call_id:
             return _proposed(open_order(tx, row))
     for card in (open_order(tx, row) for row in rows):
-        if is_same_effect(card, request.order):
+        if card.state is not OrderState.EXPIRED and is_same_effect(card, request.order):
             return _proposed(card, existed=True)
     return _proposed(open_order(tx, await _add(tx, request, turn)))
 
