@@ -27,6 +27,8 @@ from model_client.arguments import read_arguments
         ({"query": "包", "price_max": 9, "currency": "RMB"}, {"currency": "CNY"}),
         ({"query": "包", "price_max": 9, "currency": "美元"}, {"currency": "USD"}),
         ({"query": "包", "price_max": 9, "currency": "British pound"}, {"currency": "GBP"}),
+        ({"query": "包", "currency": "  "}, {"currency": "CNY"}),
+        ({"query": "包", "ships_to": "  ", "domain": " "}, {"ships_to": None, "domain": None}),
         ({"query": "包", "ships_to": "uk"}, {"ships_to": "GB"}),
         ({"query": "包", "ships_to": "德国"}, {"ships_to": "DE"}),
         ({"query": "包", "sort": "price", "limit": 500}, {"limit": 20}),
@@ -69,6 +71,8 @@ def test_a_platform_is_one_however_it_is_written() -> None:
     [
         ({"query": "包", "price_max": 50}, "EUR"),
         ({"query": "包", "price_min": 50, "currency": ""}, "EUR"),
+        ({"query": "包", "price_min": 50, "currency": "  "}, "EUR"),
+        ({"query": "包", "price_min": 50, "currency": None}, "EUR"),
         ({"query": "包", "price_max": 50, "currency": "usd"}, "USD"),
     ],
 )

@@ -5,7 +5,6 @@ from decimal import Decimal
 import pytest
 from tests.unit.agent.example_facts import a_fact
 
-from agent.catalogue.countries import country_code
 from agent.session_constraints.constraints import (
     WORDS_MAX,
     Budget,
@@ -106,41 +105,6 @@ def test_what_was_stored_is_read_again() -> None:
     assert read_session_constraints(BAGS.model_dump(mode="json")) == BAGS
 
 
-@pytest.mark.parametrize(
-    ("text", "code"),
-    [
-        ("德国", "DE"),
-        ("寄到德国柏林", "DE"),
-        ("Germany", "DE"),
-        ("de", "DE"),
-        ("USA", "US"),
-        ("英国", "GB"),
-        ("to the Netherlands", "NL"),
-        ("火星", None),
-        ("德国或者法国", None),
-        ("germanyland", None),
-        ("寄到Germany柏林", "DE"),
-        ("寄到印度尼西亚", "ID"),
-        ("ship to South Sudan", "SS"),
-        ("南苏丹和苏丹", None),
-        ("香港", "HK"),
-        ("寄到中国香港", "HK"),
-        ("ship to Hong Kong", "HK"),
-        ("寄到澳门", "MO"),
-        ("阿联酋", "AE"),
-        ("EU", None),
-        ("ZZ", None),
-        ("UK", "GB"),
-        ("EL", "GR"),
-        ("ship to El Paso", None),
-        ("QQ", None),
-        ("IC", None),
-    ],
-)
-def test_countries_by_name(text: str, code: str | None) -> None:
-    assert country_code(text) == code
-
-
 def test_the_first_layer_that_names_a_country_decides() -> None:
     ship_to = a_fact("default_ship_to", "德国")
     session = SessionConstraints(destination="FR")
@@ -149,6 +113,19 @@ def test_the_first_layer_that_names_a_country_decides() -> None:
     assert resolved("那里", session, [ship_to], "CN") == ("FR", DestinationLayer.SESSION)
     assert resolved(None, SessionConstraints(), [ship_to], "CN") == ("DE", DestinationLayer.MEMORY)
     assert resolved(None, SessionConstraints(), [a_fact("other", "德国")], "CN") == ("CN", DestinationLayer.DEFAULT)
+
+
+def test_only_the_users_own_words_are_searched_for_a_country() -> None:
+    """A plan and P_t hold a code; what the user once said holds whole sentences."""
+    ship_to = a_fact("default_ship_to", "以后都寄到德国柏林")
+    found = resolve_dest_country_layered("寄到日本东京", SessionConstraints(destination="to France"), [ship_to], "CN")
+    assert found == ("DE", DestinationLayer.MEMORY)
+
+
+@pytest.mark.parametrize("value", ["不要寄到美国", "美国以外", "anywhere but the US"])
+def test_a_country_that_is_ruled_out_is_no_destination(value: str) -> None:
+    found = resolve_dest_country_layered(None, SessionConstraints(), [a_fact("default_ship_to", value)], None)
+    assert found.code is None
 
 
 def test_another_persons_address_is_not_the_users() -> None:

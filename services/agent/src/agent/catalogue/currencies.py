@@ -1,44 +1,44 @@
 """Currencies by what people call them: ISO 4217 codes, names of the Unicode CLDR, and what is said in shops."""
 
+import unicodedata
 from functools import cache
 from typing import Annotated
 
-from babel import Locale
+from babel.numbers import get_currency_name
 from pydantic import BeforeValidator
 
 from agent.catalogue.exchange_rates import CURRENCIES
 
 _LANGUAGES = ("zh", "zh_Hant", "en")
 _ALSO = {
-    "rmb": "CNY",
-    "元": "CNY",
-    "yuan": "CNY",
-    "美金": "USD",
-    "us$": "USD",
-    "dollar": "USD",
-    "dollars": "USD",
-    "€": "EUR",
-    "euros": "EUR",
-    "£": "GBP",
-    "pound": "GBP",
-    "pounds": "GBP",
-    "日币": "JPY",
-    "yen": "JPY",
-    "港币": "HKD",
-    "台币": "TWD",
+    "CNY": "rmb|renminbi|yuan|元|块|块钱",
+    "HKD": "hk$|港币|港元",
+    "TWD": "nt$|台币|新台币",
+    "JPY": "yen|日币|日圆",
+    "SGD": "s$|sg$|新币",
+    "USD": "us$|dollar|dollars|美金|美刀",
+    "CAD": "c$|ca$|加元|加币",
+    "AUD": "a$|au$|澳元|澳币",
+    "EUR": "€|euros",
+    "GBP": "£|pound|pounds|sterling|pound sterling|pounds sterling",
 }
+"""¥ is none of them: it is written for CNY and for JPY."""
 
 
 def currency_code(text: str) -> str | None:
     """The code of a currency that there is a rate for; None for any other."""
-    folded = text.strip().casefold()
+    folded = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
     return folded.upper() if folded.upper() in CURRENCIES else _names().get(folded)
 
 
 @cache
 def _names() -> dict[str, str]:
-    locales = [Locale.parse(language) for language in _LANGUAGES]
-    return {**{locale.currencies[code].casefold(): code for locale in locales for code in sorted(CURRENCIES)}, **_ALSO}
+    names: dict[str, str] = {}
+    for code in sorted(CURRENCIES):
+        for language in _LANGUAGES:
+            for count in (None, 2):  # US Dollar, US dollars
+                names[get_currency_name(code, count, locale=language).casefold()] = code
+    return {**names, **{name: code for code, also in _ALSO.items() for name in also.split("|")}}
 
 
 def asked_currency(value: object) -> object:

@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import NamedTuple, Protocol
 
 from agent.catalogue.countries import country_code
+from agent.catalogue.country_mentions import country_in_text
 from agent.session_constraints.constraints import SessionConstraints
 
 SHIP_TO_KEY = "default_ship_to"
@@ -54,15 +55,15 @@ def resolve_dest_country_layered(
 ) -> DestinationCountry:
     """This turn's words, then P_t, then the fact `default_ship_to` of the user themselves, then the default.
 
-    A layer whose text names no country is passed over. Of two facts with the key the first counts.
+    A layer that names no country is passed over: by code or name in the first two, which a plan wrote, anywhere in
+    the words of the third, which are the user's. Of two facts with the key the first counts.
     """
     layers = (
-        (this_turn, DestinationLayer.TURN),
-        (constraints.destination, DestinationLayer.SESSION),
-        (_default_ship_to(facts), DestinationLayer.MEMORY),
+        (country_code(this_turn or ""), DestinationLayer.TURN),
+        (country_code(constraints.destination or ""), DestinationLayer.SESSION),
+        (country_in_text(_default_ship_to(facts) or ""), DestinationLayer.MEMORY),
     )
-    for text, layer in layers:
-        code = country_code(text) if text else None
+    for code, layer in layers:
         if code is not None:
             return DestinationCountry(code, layer)
     return DestinationCountry(default, DestinationLayer.DEFAULT)

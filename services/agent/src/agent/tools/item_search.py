@@ -121,14 +121,18 @@ def _folded(platforms: object) -> list[Any]:
     return [each.strip().casefold() if isinstance(each, str) else each for each in listed]
 
 
+def _is_blank(value: object) -> bool:
+    return value is None or value == [] or (isinstance(value, str) and not value.strip())
+
+
 def read_query(arguments: Mapping[str, Any], settings: UserSettings) -> CatalogueQuery:
     """The query behind a call's arguments. Raises pydantic.ValidationError.
 
-    Fields we do not know are left out, and a single word stands for a list of one. The user's platforms are a
-    limit the model cannot widen, and their currency that of a bound without one.
+    Fields we do not know and blanks are left out, and a single word stands for a list of one. The user's platforms
+    are a limit the model cannot widen, and their currency that of a bound without one.
     """
     known = {name: value for name, value in arguments.items() if name in CatalogueQuery.model_fields}
-    given = {name: value for name, value in known.items() if value not in (None, "", [])}
+    given = {name: value for name, value in known.items() if not _is_blank(value)}
     for name in _WORD_LISTS:
         if isinstance(given.get(name), str):
             given[name] = [given[name]]
