@@ -147,6 +147,8 @@ def test_a_stored_text_names_a_country(text: str, code: str | None) -> None:
     [
         ("ship to Northern Ireland", "GB"),
         ("send it to Turkey", "TR"),
+        ("The user lives in the UK", "GB"),
+        ("London, U.K.", "GB"),
         ("寄到US", "US"),
         ("always to the U.S.", "US"),
         ("ship it to us", None),

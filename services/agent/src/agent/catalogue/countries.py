@@ -12,7 +12,7 @@ from pydantic import BeforeValidator
 _LANGUAGES = ("zh", "zh_Hant", "en")
 _ALSO = {
     "US": "usa|united states of america|america",
-    "GB": "great britain|britain|england|scotland|wales|northern ireland|英格兰|苏格兰|威尔士|北爱尔兰",
+    "GB": "uk|great britain|britain|england|scotland|wales|northern ireland|英格兰|苏格兰|威尔士|北爱尔兰",
     "IE": "republic of ireland",
     "KR": "korea|republic of korea|南韩|大韩民国",
     "NL": "holland",
