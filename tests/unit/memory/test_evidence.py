@@ -176,6 +176,162 @@ def test_each_rule_refuses_what_it_is_for(rule: str, value: str, words: str) -> 
     assert judged("note", value, words) == Verdict(Support.REFUSED, rule)
 
 
+NOT_ASKED_TO_FORGET = {
+    "对花生过敏": [
+        # The user forgot to say it.
+        "差点忘了，我对花生过敏",
+        "差点忘了我对花生过敏",
+        "忘了，我对花生过敏",
+        "哦对了，刚忘了，我对花生过敏",
+        # To be remembered.
+        "请特别记住我对花生过敏",
+        "特别记住：我对花生过敏",
+        "请不要再忘了我对花生过敏",
+        "不准忘了我对花生过敏",
+        "你可不许忘了我对花生过敏",
+        "请务必不忘记我对花生过敏",
+        "千万别把我对花生过敏忘了",
+        "别删除我对花生过敏的记录",
+        "别忘了我对花生过敏",
+        "可别忘了，我对花生过敏",
+        "我对花生过敏，千万别忘了",
+        "我对花生过敏，别记错了",
+        "别记成小麦，我对花生过敏",
+        # The assistant forgot it.
+        "你又忘了我对花生过敏",
+        "上次你忘了我对花生过敏",
+        "你忘了我对花生过敏",
+        # Something else is to go.
+        "我对花生过敏请删除含花生的",
+        "不用记账也行我对花生过敏",
+        "忘掉那个背包吧。我对花生过敏",
+        "我对花生过敏，你又忘了",
+        "忘记了，我对花生过敏",
+        "忘了跟你讲我对花生过敏",
+        "你又把我对花生过敏给忘了",
+        "请不要把我对花生过敏这件事忘了",
+        "一定别忘记：我对花生过敏",
+        "不要存钱罐，我对花生过敏",
+    ],
+    "吃素": ["我忘了说，我吃素", "永远不要忘掉我吃素", "别忘了我吃素"],
+    "size M": ["forget it, I only wear size M", "Forget it: I always wear size M"],
+    "vegan": [
+        "Don't forget that I'm vegan",
+        "dont forget that I'm vegan",
+        "don’t forget that I’m vegan",
+        "don’t ever forget that I'm vegan",
+        "please don't you forget I'm vegan",
+        "please never ever forget that I'm vegan",
+        "Don't let me forget that I'm vegan",
+        "let's not forget that I'm vegan",
+        "you must not forget that I'm vegan",
+        "so you won't forget I'm vegan",
+        "lest you forget I'm vegan",
+        "do not erase the note that I'm vegan",
+        "I'm vegan, don't forget",
+        "you always forget that I'm vegan",
+        "Forget it. I am vegan",
+        "forget about it, I'm vegan",
+        "don't you dare forget I'm vegan",
+        "don't forget: I'm vegan",
+        "try not to forget I'm vegan",
+        "I'm vegan. Don't forget that.",
+        "Before I forget, I'm vegan",
+        "I'm vegan. Forget the leather bag.",
+        "I'm vegan. Forget it, show me shoes instead",
+        "delete the leather bag I'm vegan",
+        "I'm vegan, please delete the leather ones",
+        "I'm vegan so please delete the leather ones",
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("value", "words"), [(value, words) for value, rows in NOT_ASKED_TO_FORGET.items() for words in rows]
+)
+def test_who_speaks_of_forgetting_may_still_want_it_remembered(value: str, words: str) -> None:
+    assert judged("note", value, words) == Verdict(Support.EXPLICIT)
+
+
+ASKED_TO_FORGET = {
+    "对花生过敏": [
+        "我对花生过敏，忘了吧",
+        "我对花生过敏这事你忘了吧",
+        "我对花生过敏。忘掉这个",
+        "我对花生过敏，这个不用记",
+        "我对花生过敏这个不要记住",
+        "忘了花生过敏这件事",
+        "我希望你忘掉我对花生过敏",
+        "要不忘了我对花生过敏吧",
+        "能不能忘了我对花生过敏",
+        "把我对花生过敏忘了",
+        "你忘掉我对花生过敏",
+        "你忘了我对花生过敏吧",
+        "帮我忘了我对花生过敏",
+        "清除我对花生过敏的记录",
+        "取消我对花生过敏的记忆",
+        "去掉我对花生过敏这条",
+        "移除我对花生过敏这条记忆",
+        "把我对花生过敏这条记忆抹掉",
+        "删掉我对花生过敏",
+        "别存我对花生过敏",
+        "我不想你记住我对花生过敏",
+        "我想要你别再记得我对花生过敏",
+        "不需要你记住我对花生过敏",
+        "别把我对花生过敏记下来",
+        "我对花生过敏，这条删了吧",
+        "我对花生过敏，这个信息不用保存",
+        "我对花生过敏，算了忘了吧",
+        "我对花生过敏，当我没说",
+        "我对花生过敏\n忘掉这个",
+        "请忘记：我对花生过敏",
+    ],
+    "喜欢蓝色": ["我喜欢蓝色，不用保存"],
+    "peanut allergy": ["delete my peanut allergy"],
+    "vegan": [
+        "I'm vegan, forget that",
+        "I'm vegan. Forget that.",
+        "I'm vegan. Please forget that, show me bags",
+        "I'm vegan, but don't remember that",
+        "I'm vegan, don't save it",
+        "I'm vegan. Delete that.",
+        "I'm vegan. Actually, forget that.",
+        "I'm vegan and I live in Rome. Forget I said that.",
+        "Can't you forget that I'm vegan",
+        "remove the note that I'm vegan",
+        "please drop the fact that I'm vegan",
+        "delete that I'm vegan",
+        "try to forget that I'm vegan",
+        "just forget I'm vegan",
+        "so why not forget that I'm vegan",
+        "I'm vegan, forget it",
+        "I want you to forget that I'm vegan",
+        "I'd like you to forget that I'm vegan",
+        "You can forget that I'm vegan",
+        "please unlearn that I'm vegan",
+        "dont remember that I'm vegan",
+        "Don’t save that I’m vegan",
+        "don't keep in memory that I'm vegan",
+        "You don't need to remember that I'm vegan",
+        "You should not remember that I'm vegan",
+        "I don't want you to remember that I'm vegan",
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("value", "words"), [(value, words) for value, rows in ASKED_TO_FORGET.items() for words in rows]
+)
+def test_what_the_user_wants_forgotten_is_not_kept(value: str, words: str) -> None:
+    assert judged("note", value, words) == Verdict(Support.REFUSED, "evidence-forget")
+
+
+def test_what_is_said_after_a_request_to_forget_counts() -> None:
+    words = "我喜欢蓝色，忘掉这个，我对花生过敏"
+    assert judged("note", "喜欢蓝色", words) == Verdict(Support.REFUSED, "evidence-forget")
+    assert judged("note", "对花生过敏", words) == Verdict(Support.EXPLICIT)
+
+
 def test_every_rule_has_an_example() -> None:
     assert {rule for rule, _ in RULES} == REFUSED.keys()
 
@@ -188,3 +344,12 @@ def test_the_best_of_several_statements_counts() -> None:
 @pytest.mark.parametrize("piece", ["“", "「", "<a>", "```", "a:", "[[", "-:", "我", "坚", "过敏", "\n- ", "1 ", "not "])
 def test_hostile_messages_are_judged_too(piece: str) -> None:
     assert judged("nut_allergy", "对坚果过敏", (piece * 8_000)[:8_000]).support is not Support.EXPLICIT
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["我把", "别把", "不要你", "又都", "把我", "删记录", "忘，", "请你就", "忘了这个", "not ever ", "delete note "],
+)
+def test_hostile_requests_to_forget_are_judged_too(piece: str) -> None:
+    line = f"{(piece * 400)[:380]}对坚果过敏\n"
+    assert judged("nut_allergy", "对坚果过敏", line * 5).support is not Support.UNSUPPORTED

@@ -35,7 +35,7 @@ _LINK = re.compile(r"(?:https?://|www\.)\S+(?P<title>[^。！!？?\n]*)")
 
 _INTRODUCTION = re.compile(r"^[^，。,!！?？；;:：\n]{1,60}(?<!\d)[:：]")
 _OWN_INTRODUCTION = re.compile(
-    r"我|记住|记下|记一下|备注|需求|要求|另外|对了|补充|说明一下|情况|请|ps\b|\b(?:i|i'm|my|me|remember|note|fyi"
+    r"我|记住|记下|记一下|别忘|备注|需求|要求|另外|对了|补充|说明一下|情况|请|ps\b|\b(?:i|i'm|my|me|remember|forget|note|fyi"
     r"|btw|also|save|please)\b",
     re.IGNORECASE,
 )

@@ -20,7 +20,7 @@ SUPPOSES = re.compile(
 )
 
 SOMEBODY_SAID = re.compile(
-    r"(?:你|您|助手|客服|店家|卖家|商家|博主|主播|网友|网上|网页|页面|人家|别人|他|她|有人|大家|朋友|同事|妈|爸"
+    r"(?:(?<![跟和])[你您]|助手|客服|店家|卖家|商家|博主|主播|网友|网上|网页|页面|人家|别人|他|她|有人|大家|朋友|同事|妈|爸"
     r"|老婆|老公|闺蜜|文章|详情页?|标题|评论|评价|说明书?|广告|包装|书|上面|里面|标签)"
     r"(?:们|里|上|中|区)?(?:都|也|刚才?|刚刚|之前|上次|总是?|老是?|经常|曾|有|是|这么|说我|明明)*(?:说|讲|写|提到"
     r"|提过|建议|推荐|表示|认为|觉得|声称|告诉|问|标)"
@@ -72,7 +72,7 @@ ASKS_FOR = re.compile(
     r"|order (?:it|this|one)|shopping for|in the mood|buy (?:a|an|one|this|it))\b"
 )
 THIS_ITEM = re.compile(
-    r"这[款件双条台瓶套只支把顶]|这个(?!牌子|品牌|系列|国家|习惯|人|毛病)|那[款件双条台瓶套个]"
+    r"这[款件双条台瓶套只支把顶](?!事)|这个(?!牌子|品牌|系列|国家|习惯|人|毛病)|那[款件双条台瓶套个]"
     r"|第[一二三四五\d]+[个款件]|上面(?:那|这)|刚才(?:那|这)"
     r"|\b(?:this|that) (?:one|pair|bag|shirt|dress|jacket|item|product|color|colour|model|option)\b"
     r"|\bthe (?:first|second|third|last|blue|red|black|white) one\b"
@@ -135,13 +135,6 @@ HEDGES = re.compile(
     r"|i suppose)\b"
 )
 ASKS_TO_REMEMBER = re.compile(r"记住|记下|记一下|\b(?:remember|keep in mind)\b")
-ASKS_TO_FORGET = re.compile(
-    r"(?<!别)(?<!别再)(?<!不要)(?<!不能)(?<!不会)(?<!没)(?<!勿)(?<!我)忘(?:掉|[了记](?=我|这|那|它|关于|吧|$))"
-    r"|删(?:掉|除|了)|(?:别|不要|不用|不必|无需)再?(?:记(?!错|住不)|保存)"
-    r"|(?<!don't )(?<!do not )(?<!not )(?<!never )(?<!can't )(?<!i )(?<!to )\bforget\b(?! to\b)"
-    r"|\b(?:delete|erase|(?:don't|do not|stop|no need to) remember(?:ing)?)\b"
-)
-"""The user wants gone what the clause says. Not: 「别忘了」, 「忘了说」, "I forgot to say"."""
 ALSO = re.compile(
     r"(?:也是|也一样|也不行|也不能|也对|同样|也过敏)\s*[。.!]?\s*$|\b(?:as well|too|also|either|likewise)\s*[.!]?\s*$"
 )

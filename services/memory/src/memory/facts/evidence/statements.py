@@ -7,6 +7,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from memory.facts.evidence import signs
+from memory.facts.evidence.forgetting import takes_back, to_be_forgotten, without_reminders
 from memory.facts.wording.attitude import is_against, without_attitude
 from memory.facts.wording.content import content_words, folded
 from memory.facts.wording.persons import OTHER, SELF, kind_of, mentions_in, names_self
@@ -78,8 +79,6 @@ _CLAUSE = re.compile(
 _TURN_OF_MIND = re.compile(r"(?<=\S\S)(?=不喜欢|讨厌|不爱|不吃|不喝|不穿|不要)")
 _LIKES_BEFORE = re.compile(r"喜欢|偏爱|爱(?:吃|喝|穿)|可以")
 _ATTRIBUTIVE = re.compile(r"(?<![我家])的\s*$")
-_POLITE = 2
-"""Characters beside a sign in a clause that says nothing else: 「请」, 「帮我」."""
 _PETS = frozenset({"cat", "dog", "pet"})
 
 
@@ -91,6 +90,8 @@ class Sentence:
     """Normalised."""
     before: "Sentence | None"
     """The one before it in the same passage."""
+    after: str
+    """The words of the user's next one; empty at the end."""
     pretended: bool
     """It belongs to a role, a story or a joke."""
 
@@ -98,21 +99,28 @@ class Sentence:
     def statements(self) -> tuple[Statement, ...]:
         """Its clauses, and the runs that neighbours make."""
         told, _ = self._told
-        clauses = [replace(each, faults=each.faults | {Fault.PRETENDED}) if self.pretended else each for each in told]
+        faults = self._faults_of_all
+        clauses = [replace(each, faults=each.faults | faults) for each in told] if faults else told
         return (*clauses, *_runs(clauses))
+
+    @property
+    def _faults_of_all(self) -> frozenset[Fault]:
+        faults = {Fault.PRETENDED: self.pretended, Fault.FORGET: takes_back(_clauses(without_reminders(self.after)))}
+        return frozenset(fault for fault, applies in faults.items() if applies)
 
     @cached_property
     def _told(self) -> tuple[list[Statement], str]:
         """The clauses, and the person whom the next sentence may go on about."""
-        clauses = _clauses(self.text)
+        text = without_reminders(self.text)
+        clauses = _clauses(text)
         goes_on = self.before is not None and bool(clauses) and signs.CONTINUES.search(clauses[0]) is not None
         topic = self.before._told[1] if goes_on and self.before is not None else SELF
         remembering = signs.ASKS_TO_REMEMBER.search(self.text) is not None
         told: list[Statement] = []
-        for text, faults in zip(clauses, _faults_by_clause(self.text, clauses), strict=True):
-            about, topic = _person(text, topic)
-            statement = _statement(text, about, faults, remembering)
-            if told and signs.ALSO.search(text) and not _speaks_for_itself(text):
+        for clause, faults in zip(clauses, _faults_by_clause(text, clauses), strict=True):
+            about, topic = _person(clause, topic)
+            statement = _statement(clause, about, faults, remembering)
+            if told and signs.ALSO.search(clause) and not _speaks_for_itself(clause):
                 before = told[-1]
                 statement = replace(statement, against=before.against, lasting=before.lasting, hedged=before.hedged)
             told.append(statement)
@@ -157,6 +165,7 @@ def _faults_by_clause(sentence: str, clauses: list[str]) -> list[frozenset[Fault
     asked_at_end = sentence.rstrip().endswith(("?", "？"))
     opens_as_question = signs.OPENS_A_QUESTION.match(sentence) is not None
     assents = signs.ASSENTS.search(sentence) is not None
+    forgotten = to_be_forgotten(clauses)
     supposed = reported = passing = False
     found: list[frozenset[Fault]] = []
     for position, text in enumerate(clauses):
@@ -172,7 +181,7 @@ def _faults_by_clause(sentence: str, clauses: list[str]) -> list[frozenset[Fault
         )
         faults = {
             Fault.ASSENT: assents,
-            Fault.FORGET: _asks_to_forget(clauses, position),
+            Fault.FORGET: forgotten[position],
             Fault.ASKED: asked,
             Fault.SUPPOSED: supposed,
             Fault.REPORTED: reported,
@@ -181,14 +190,6 @@ def _faults_by_clause(sentence: str, clauses: list[str]) -> list[frozenset[Fault
         }
         found.append(frozenset(fault for fault, applies in faults.items() if applies))
     return found
-
-
-def _asks_to_forget(clauses: list[str], position: int) -> bool:
-    """Also of a clause that only says so, for the one behind it: 「忘掉：…」."""
-    if signs.ASKS_TO_FORGET.search(clauses[position]):
-        return True
-    before = signs.ASKS_TO_FORGET.search(clauses[position - 1]) if position else None
-    return before is not None and len(clauses[position - 1]) - len(before.group()) <= _POLITE
 
 
 def _is_look_up(text: str) -> bool:

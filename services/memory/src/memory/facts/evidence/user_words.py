@@ -41,17 +41,20 @@ class UserWords:
     def _sentences(self) -> list[Sentence]:
         """The user's own sentences. From the one that opens a role or a story on, all belong to it."""
         pretended = signs.JOKES.search(normalise(self._message)) is not None
+        own = [list(_split(text)) for text, origin in self._passages if origin is Origin.OWN]
+        coming = [words for passage in own for words in passage][1:]
         found: list[Sentence] = []
-        for text, origin in self._passages:
+        for passage in own:
             before: Sentence | None = None
-            for words in _split(text) if origin is Origin.OWN else ():
+            for words in passage:
                 pretended = pretended or signs.PRETENDS.search(words) is not None
-                before = Sentence(words, before, pretended)
+                after = coming[len(found)] if len(found) < len(coming) else ""
+                before = Sentence(words, before, after, pretended)
                 found.append(before)
         return found
 
 
 def _split(text: str) -> Iterator[str]:
-    for found in _SENTENCE.finditer(_FULL_STOP.sub("。", text.lower())):
+    for found in _SENTENCE.finditer(_FULL_STOP.sub("。", text.lower().replace("’", "'"))):
         if sentence := normalise(found.group()):
             yield sentence
