@@ -194,6 +194,20 @@ async def test_a_child_that_ends_early_is_reported_with_its_log(tmp_path: Path) 
         await child.wait_until(never, timeout=20)
 
 
+async def test_a_child_that_ends_while_it_is_asked_is_asked_again(tmp_path: Path) -> None:
+    child = Child(_python(tmp_path, "import time; time.sleep(60)"))
+    asked = 0
+
+    async def ended() -> bool:
+        nonlocal asked
+        asked += 1
+        if asked == 1:
+            child.kill()
+        return asked == 2
+
+    await child.wait_until(ended, 10.0)
+
+
 async def test_a_child_is_told_only_what_it_should_know(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABASE_URL", "of the developer")
     child = Child(_python(tmp_path, "import os; print(sorted(os.environ))"))

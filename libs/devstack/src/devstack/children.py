@@ -70,9 +70,12 @@ class Child:
     async def wait_until(self, ready: Callable[[], Awaitable[bool]], timeout: float) -> None:
         """Wait for `ready`. Raises StartFailed when the process ends first, or after `timeout` seconds."""
         give_up_at = time.monotonic() + timeout
-        while not await ready():
-            if self.exit_code is not None:
-                raise StartFailed(self.name, f"ended with code {self.exit_code}", self._program.log_file)
+        while True:
+            exit_code = self.exit_code  # read first: what ends while it is asked for may be what is waited for
+            if await ready():
+                return
+            if exit_code is not None:
+                raise StartFailed(self.name, f"ended with code {exit_code}", self._program.log_file)
             if time.monotonic() > give_up_at:
                 raise StartFailed(self.name, f"was not ready after {timeout:g} s", self._program.log_file)
             await asyncio.sleep(_POLL_SECONDS)
