@@ -243,6 +243,22 @@ def test_data_of_the_server_user_lies_where_it_can_be_reached(tmp_path: Path) ->
 
 
 @only_as_root
+def test_a_clone_does_not_find_the_data_of_one_that_was_deleted_here(tmp_path: Path) -> None:
+    user = server_user()
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    before = owned_directory(closed / "data", user)
+    try:
+        (before / "cluster").touch()
+        (closed / "data").unlink()  # as `rm -rf` of the clone does
+        place = owned_directory(closed / "data", user)
+        assert list(place.iterdir()) == []
+    finally:
+        remove_directory(closed / "data")
+    assert not before.exists()
+
+
+@only_as_root
 def test_programs_that_cannot_be_reached_are_copied(tmp_path: Path) -> None:
     user = server_user()
     for part in ("programs", "libraries"):

@@ -11,6 +11,7 @@ import os
 import pwd
 import shutil
 import stat
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,7 +45,7 @@ def owned_directory(wanted: Path, user: OperatingUser | None) -> Path:
         wanted.mkdir(mode=0o700, parents=True, exist_ok=True)
         return wanted
     wanted.parent.mkdir(parents=True, exist_ok=True)
-    place = wanted if _open_to_others(wanted.parent) else _outside(wanted) / "data"
+    place = wanted if _open_to_others(wanted.parent) else _linked(wanted)
     place.mkdir(mode=0o700, exist_ok=True)
     os.chown(place, user.uid, user.gid)
     if place != wanted and not wanted.is_symlink():
@@ -84,6 +85,15 @@ def remove_directory(wanted: Path) -> None:
         wanted.unlink()
     else:
         shutil.rmtree(wanted, ignore_errors=True)
+
+
+def _linked(wanted: Path) -> Path:
+    """Where the link at `wanted` points to; a new directory without one. What lies outside without a link belonged to
+    a clone that was here before: the passwords for it have gone with the link."""
+    outside = _outside(wanted)
+    if wanted.is_symlink():
+        return outside / wanted.readlink().name
+    return Path(tempfile.mkdtemp(prefix="data-", dir=outside))
 
 
 def _open_to_others(path: Path) -> bool:
