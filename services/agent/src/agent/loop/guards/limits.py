@@ -88,10 +88,10 @@ def is_last_answer(turn: Turn) -> bool:
 def must_have_ended(turn: Turn) -> bool:
     """Whether it has given that answer."""
     told = False
-    for message in (entry.message for entry in current_drive(turn.entries)):
-        if told and message.get("role") == "assistant":
+    for entry in current_drive(turn.entries):
+        if told and entry.message.get("role") == "assistant":
             return True
-        told = told or correction_code(message) == Correction.NO_MORE_TOOLS
+        told = told or correction_code(entry.message) == Correction.NO_MORE_TOOLS
     return False
 
 
